@@ -62,6 +62,18 @@ static const struct flag approvals_flags[] = {
         { 0 },
 };
 
+static const struct flag schedule_flags[] = {
+        { "to", "ADAPTER/CHANNEL", "the chat", 0 },
+        { "thread", "ID", "a thread inside the chat", 0 },
+        { "person", "ID", "for whom (per-3); without --to wherever they are reached", 0 },
+        { "turn", NULL, "give an agent a turn with the text instead of sending it", 0 },
+        { "agent", "NAME", "this agent's turn; implies --turn", 0 },
+        { "name", "NAME", "a title; default: the beginning of the text", 0 },
+        { "timezone", "ZONE", "of WHEN, such as Europe/Berlin", 0 },
+        { "missed", "POLICY", "once, all or skip: times while the daemon was down", 0 },
+        { 0 },
+};
+
 static const struct flag dead_letters_flags[] = {
         { "force", NULL, "also retry a send that may have arrived: it may arrive twice", 0 },
         { 0 },
@@ -256,6 +268,33 @@ const struct cli_command commands[] = {
           "  dragoman approvals approve apr-12 --note 'but only this once'\n"
           "  dragoman approvals forget apl-1\n",
           approvals_flags, approvals_command },
+
+        { "schedule",
+          "[list | all | next | add WHEN TEXT | show ID | run ID | cancel ID | history ID] [DIR]",
+          "list, add, run and cancel schedules and reminders",
+          "Event files, reminders, notices and what programs asked for. WHEN is a time as people\n"
+          "write it, in the zone of the person, else schedule.timezone, else the system's.\n"
+          "\n"
+          "  list        active ones; all: ended ones too; next: by when they are due\n"
+          "  add         --to ADAPTER/CHANNEL or --person ID says where\n"
+          "  run ID      now, besides its times\n"
+          "  cancel ID   those of files and calendar events end with these\n"
+          "  history ID  each time it was due, and what happened\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman schedule add 30m 'The tea is ready.' --to tg/42\n"
+          "  dragoman schedule add 'every weekday 9:00' 'What is new?' --to tg/42 --turn\n"
+          "  dragoman schedule history sch-3\n",
+          schedule_flags, schedule_command },
+
+        { "cron",
+          "[list | all | next | add WHEN TEXT | show ID | run ID | cancel ID | history ID] [DIR]",
+          "the same as schedule",
+          "The same as `dragoman schedule`.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman cron next\n",
+          schedule_flags, schedule_command },
 
         { "dead-letters", "[list | retry ID [--force]] [DIR]",
           "list what failed for good, and retry it",

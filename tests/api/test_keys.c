@@ -649,9 +649,9 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
          * the answered message, its turn and delivery, the dead turn, its own key, and what is no
          * number
          */
-        static const char *const ids[] = { "evt-1", "evt-2", "evt-3",     "trn-1",
-                                           "trn-2", "dlv-1", "dlv-2",     "conv-1",
-                                           "1",     "2",     "their-key", "apr-3" };
+        static const char *const ids[] = { "evt-1",     "evt-2", "evt-3",  "trn-1", "trn-2",
+                                           "dlv-1",     "dlv-2", "conv-1", "1",     "2",
+                                           "their-key", "apr-3", "sch-1" };
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],"
                                  "\"rateLimit\":100000}");
@@ -661,6 +661,10 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
         hide(r, "fail", "their-other");
         hide_approval(r);
         expect(api_rig_ask(r, "POST", "/api/v2/chats/terminal/hidden-room/pause", "{}"), 200, NULL);
+        expect(api_rig_ask(r, "POST", "/api/v2/schedules",
+                           "{\"in\":\"1h\",\"text\":\"hidden\",\"instanceId\":\"terminal\","
+                           "\"to\":\"hidden-room\"}"),
+               201, NULL);
         turns = r->turns;
         ROUTES_FOREACH(route) {
                 bool many = strstr(route->path, "/:") != NULL;

@@ -18,6 +18,7 @@
 #include "patience.h"
 #include "rows/schema.h"
 #include "rule_list.h"
+#include "schedule/schedule.h"
 #include "scratch.h"
 
 /* ---- the road's hooks ---- */
@@ -209,10 +210,38 @@ static void configure(struct api_rig *r)
              &err);
 }
 
+static void open_schedule(struct api_rig *r)
+{
+        static const struct setting *const tables[] = { schedule_settings, NULL };
+        struct schedule_env env = {
+                .loop = r->loop, .store = r->store, .bus = r->bus, .road = r->road, .dir = r->dir
+        };
+        struct schedule_conf conf = { 0 };
+        struct error err;
+        struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);
+
+        must(src != NULL, &err);
+        must(settings_read(src, "schedule", settings_source_root(src), tables, NULL, &conf, &err) ==
+                     0,
+             &err);
+        settings_source_free(src);
+        r->schedule = schedule_open(&env, &conf, &err);
+        must(r->schedule != NULL, &err);
+        settings_release(tables, &conf);
+}
+
 static void open_api(struct api_rig *r, int64_t max_stream_clients)
 {
-        struct api_env env = { r->loop,     r->store,    r->bus, r->road,        r->agents,
-                               r->adapters, r->dispatch, r->dir, clock_wall_ms() };
+        struct api_env env = { .loop = r->loop,
+                               .store = r->store,
+                               .bus = r->bus,
+                               .road = r->road,
+                               .agents = r->agents,
+                               .adapters = r->adapters,
+                               .dispatch = r->dispatch,
+                               .schedule = r->schedule,
+                               .dir = r->dir,
+                               .started_ms = clock_wall_ms() };
         struct http_conf conf = { .listen = (char *)"127.0.0.1:0",
                                   .public_url = (char *)r->public_url,
                                   .max_stream_clients = max_stream_clients };
@@ -265,6 +294,7 @@ struct api_rig *api_rig_new_with(int64_t max_stream_clients)
         must(r->bus != NULL, &err);
         open_registries(r);
         open_road(r);
+        open_schedule(r);
         configure(r);
         open_api(r, max_stream_clients);
         return r;
@@ -273,6 +303,7 @@ struct api_rig *api_rig_new_with(int64_t max_stream_clients)
 void api_rig_free(struct api_rig *r)
 {
         api_close(r->api);
+        schedule_close(r->schedule);
         road_close(r->road);
         adapters_free(r->adapters);
         agents_free(r->agents);

@@ -35,6 +35,7 @@ struct api_rig {
         struct dispatch *dispatch; /* empty until api_rig_dispatch */
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
+        struct schedule *schedule; /* not started */
         struct api *api;
         const char *public_url; /* http.publicUrl after api_rig_restart */
         const char *agent;      /* this one of the registry answers, not the rig */

@@ -6,6 +6,7 @@
 #include "rows/approval_row.h"
 #include "rows/delivery_row.h"
 #include "rows/journal_row.h"
+#include "rows/schedule_row.h"
 #include "rows/turn_row.h"
 #include "store/store.h"
 
@@ -113,6 +114,19 @@ int row_scope_approval(struct store_tx *tx, const char *id, struct buf *adapter,
 
         if (rc == 1)
                 buf_addstr(adapter, row->adapter);
+        free(row);
+        return rc;
+}
+
+/* One that is for a person, wherever they are, is closed to restricted keys. */
+int row_scope_schedule(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+{
+        int64_t n = field_id("sch-", id);
+        struct schedule_row *row = NULL;
+        int rc = n < 0 ? 0 : schedule_row_get(tx, n, &row, err);
+
+        if (rc == 1)
+                buf_addstr(adapter, row->adapter ? row->adapter : "");
         free(row);
         return rc;
 }

@@ -260,3 +260,48 @@ void row_json_dead_turn(struct buf *b, const struct turn_row *row)
         row_json_turn(b, "turn", row);
         jsonw_close(b, '}');
 }
+
+void row_json_schedule(struct buf *b, const char *key, const struct schedule_row *row)
+{
+        jsonw_open_member(b, key, '{');
+        row_json_id(b, "id", "sch-", row->id);
+        jsonw_str(b, "state", schedule_state_name(row->state));
+        jsonw_str(b, "source", row->source);
+        jsonw_str(b, "name", row->name);
+        jsonw_str(b, "kind", schedule_kind_name(row->kind));
+        jsonw_str(b, "action", schedule_action_name(row->action));
+        jsonw_str(b, "instanceId", row->adapter);
+        jsonw_str(b, "channel", row->channel);
+        jsonw_str(b, "threadId", row->thread);
+        row_json_optional_id(b, "personId", "per-", row->person);
+        jsonw_str(b, "text", row->text);
+        jsonw_raw(b, "options", row->options ? row->options : "null");
+        row_json_time(b, "at", row->at_ms);
+        jsonw_str(b, "cron", row->cron);
+        jsonw_str(b, "timezone", row->timezone);
+        jsonw_str(b, "missed", schedule_missed_name(row->missed));
+        jsonw_int(b, "maxAgeSeconds", row->max_age_ms / 1000);
+        row_json_time(b, "nextAt", row->next_ms);
+        row_json_time(b, "createdAt", row->created_ms);
+        row_json_time(b, "endedAt", row->ended_ms);
+        jsonw_str(b, "createdBy", row->created_by);
+        jsonw_str(b, "traceId", row->trace);
+        jsonw_close(b, '}');
+}
+
+void row_json_tick(struct buf *b, const char *key, const struct tick_row *row)
+{
+        jsonw_open_member(b, key, '{');
+        row_json_id(b, "id", "tck-", row->id);
+        row_json_id(b, "scheduleId", "sch-", row->schedule);
+        jsonw_str(b, "state", tick_state_name(row->state));
+        row_json_time(b, "dueAt", row->due_ms);
+        jsonw_int(b, "runs", row->runs);
+        row_json_time(b, "notBefore", row->not_before_ms > row->due_ms ? row->not_before_ms : 0);
+        row_json_time(b, "startedAt", row->started_ms);
+        row_json_time(b, "endedAt", row->ended_ms);
+        row_json_optional_id(b, "eventId", "evt-", row->event);
+        row_json_optional_id(b, "deliveryId", "dlv-", row->delivery);
+        jsonw_str(b, "note", row->note);
+        jsonw_close(b, '}');
+}

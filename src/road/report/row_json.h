@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "rows/approval_row.h"
 #include "rows/delivery_row.h"
+#include "rows/schedule_row.h"
 #include "rows/step_row.h"
 #include "rows/trigger_log_row.h"
 #include "rows/turn_row.h"
@@ -20,6 +21,8 @@ void row_json_turn(struct buf *b, const char *key, const struct turn_row *row);
 void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_log_row *row);
 void row_json_delivery(struct buf *b, const char *key, const struct delivery_row *row);
 void row_json_approval(struct buf *b, const char *key, const struct approval_row *row);
+void row_json_schedule(struct buf *b, const char *key, const struct schedule_row *row);
+void row_json_tick(struct buf *b, const char *key, const struct tick_row *row);
 /* Without what was said. */
 void row_json_step(struct buf *b, const char *key, const struct step_row *row);
 /* Also reads its attempts: in store functions only. */

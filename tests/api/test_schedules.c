@@ -1,0 +1,139 @@
+/* Schedules over the API: added, listed, run, cancelled. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/api_rig.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define SCHEDULES "/api/v2/schedules"
+
+static void add(struct api_rig *r, const char *body, int status, const char *part)
+{
+        api_rig_expect(r, "POST", SCHEDULES, body, status, part);
+}
+
+static void a_text_is_scheduled_in_every_way(void **state)
+{
+        struct api_rig *r = *state;
+
+        add(r, "{\"in\":\"30m\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"room\"}", 201,
+            "\"kind\":\"one-shot\"");
+        add(r,
+            "{\"at\":\"2099-01-01T12:00:00+01:00\",\"text\":\"far\",\"instanceId\":\"api\","
+            "\"to\":\"room\"}",
+            201, "\"nextAt\":\"2099-01-01T11:00:00.000Z\"");
+        add(r,
+            "{\"cron\":\"0 0 9 * * 1\",\"timezone\":\"Europe/Berlin\",\"text\":\"week\","
+            "\"instanceId\":\"api\",\"to\":\"room\",\"action\":\"turn\",\"agent\":\"main\"}",
+            201, "\"cron\":\"0 0 9 * * 1\",\"timezone\":\"Europe/Berlin\"");
+        add(r,
+            "{\"every\":\"day 9:00\",\"text\":\"day\",\"instanceId\":\"api\",\"to\":\"room\","
+            "\"missed\":\"skip\",\"name\":\"daily\"}",
+            201, "\"missed\":\"skip\"");
+        add(r, "{\"when\":\"tomorrow 9:00\",\"text\":\"t\",\"instanceId\":\"api\",\"to\":\"room\"}",
+            201, "\"createdBy\":\"the operator\"");
+        api_rig_expect(r, "GET", SCHEDULES "?state=active&limit=2", NULL, 200, "\"hasMore\":true");
+        api_rig_expect(r, "GET", SCHEDULES "?channel=elsewhere", NULL, 200, "\"items\":[]");
+        api_rig_expect(r, "GET", SCHEDULES "/next?limit=1", NULL, 200, "\"text\":\"tea\"");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-3", NULL, 200, "\"nextRuns\":[\"");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-3", NULL, 200, "\"options\":{\"agent\":\"main\"}");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-99", NULL, 404, "sch-99");
+}
+
+static void what_cannot_be_scheduled_is_refused(void **state)
+{
+        static const struct {
+                const char *body;
+                int status;
+                const char *part;
+        } rows[] = {
+                { "{\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\"}", 400, "exactly one of" },
+                { "{\"in\":\"1h\",\"cron\":\"* * * * *\",\"text\":\"x\",\"instanceId\":\"api\","
+                  "\"to\":\"c\"}",
+                  400, "exactly one of" },
+                { "{\"in\":\"1h\",\"text\":\"x\"}", 400, "a chat (instanceId and to) or a" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"to\":\"c\"}", 400, "belong together" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"nowhere\",\"to\":\"c\"}", 404,
+                  "nowhere" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"personId\":\"per-9\"}", 400, "per-9" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"personId\":\"per-9\",\"action\":\"turn\"}", 400,
+                  "a turn needs a chat" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\",\"agent\":"
+                  "\"a\"}",
+                  400, "only for action turn" },
+                { "{\"when\":\"soon\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\"}", 400,
+                  "tomorrow 9:00" },
+                { "{\"at\":\"2020-01-01T00:00:00Z\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":"
+                  "\"c\"}",
+                  400, "past" },
+                { "{\"in\":\"1h\",\"timezone\":\"Europe/Berln\",\"text\":\"x\",\"instanceId\":"
+                  "\"api\",\"to\":\"c\"}",
+                  400, "Europe/Berlin" },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++)
+                add(r, rows[i].body, rows[i].status, rows[i].part);
+        assert_int_equal(api_rig_count(r, "schedules"), 0);
+}
+
+static void the_same_key_adds_once(void **state)
+{
+        static const char tea[] =
+                "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}";
+        static const char cake[] =
+                "{\"in\":\"1h\",\"text\":\"cake\",\"instanceId\":\"api\",\"to\":\"c\"}";
+        struct api_rig *r = *state;
+
+        for (int i = 0; i < 3; i++) {
+                struct http_raw c;
+                struct api_answer a;
+
+                api_rig_send(r, &c, "POST", SCHEDULES, "Idempotency-Key: k1\r\n",
+                             i < 2 ? tea : cake);
+                a = api_rig_receive(&c);
+                assert_int_equal(a.status, i < 2 ? 201 : 409);
+                if (i < 2)
+                        assert_string_equal(json_str(json_object_get(a.json, "data"), "id", ""),
+                                            "sch-1");
+                api_answer_release(&a);
+        }
+        assert_int_equal(api_rig_count(r, "schedules"), 1);
+}
+
+static void a_schedule_is_run_and_cancelled(void **state)
+{
+        struct api_rig *r = *state;
+
+        add(r, "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}", 201,
+            "sch-1");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-1/history", NULL, 200, "\"items\":[]");
+        api_rig_expect(r, "POST", SCHEDULES "/sch-1/run", NULL, 202, "\"id\":\"tck-1\"");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-1/history", NULL, 200, "\"note\":\"run by hand\"");
+        api_rig_expect(r, "DELETE", SCHEDULES "/sch-1", NULL, 200, "\"state\":\"cancelled\"");
+        api_rig_expect(r, "DELETE", SCHEDULES "/sch-1", NULL, 409, "cancelled already");
+        api_rig_expect(r, "POST", SCHEDULES "/sch-1/run", NULL, 409, "is cancelled");
+        api_rig_expect(r, "POST", SCHEDULES "/sch-9/run", NULL, 404, "sch-9");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-1/history", NULL, 200, "\"state\":\"skipped\"");
+        api_rig_expect(r, "GET", SCHEDULES "/next", NULL, 200, "\"items\":[]");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                API_RIG_CASE(a_text_is_scheduled_in_every_way),
+                API_RIG_CASE(what_cannot_be_scheduled_is_refused),
+                API_RIG_CASE(the_same_key_adds_once),
+                API_RIG_CASE(a_schedule_is_run_and_cancelled),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
