@@ -151,6 +151,14 @@ int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, stru
                         SQL_INT(id), SQL_INT(now_ms));
 }
 
+int delivery_row_move_on(struct store_tx *tx, int64_t id, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE deliveries SET state = 'superseded'"
+                        " WHERE id = ?1 AND state = 'failed'",
+                        SQL_INT(id));
+}
+
 int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thread,
                               struct error *err)
 {

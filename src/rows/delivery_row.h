@@ -79,6 +79,8 @@ int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *pa
                                  struct error *err);
 /* Only while queued. */
 int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
+/* A failed one was sent elsewhere: it is no dead letter any more. */
+int delivery_row_move_on(struct store_tx *tx, int64_t id, struct error *err);
 /* Moves the turn's queued deliveries from the thread to the channel. */
 int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thread,
                               struct error *err);

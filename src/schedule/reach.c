@@ -128,7 +128,9 @@ static int find_operator(struct store_tx *tx, const struct schedule_conf *conf,
         if (conf->operator)
                 return reach_find_person(tx, conf->operator, person, err);
         for (size_t i = 0; i < q->admin_count && rc == 0; i++) {
-                rc = find_account(tx, q->admins[i], person, err);
+                *person = parse_person(q->admins[i]);
+                rc = *person > 0 ? follow(tx, person, err)
+                                 : find_account(tx, q->admins[i], person, err);
                 if (rc != 1)
                         continue;
                 s = person_row_list_addresses(tx, *person);

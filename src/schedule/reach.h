@@ -29,7 +29,8 @@ struct reach_query {
         const char *adapter, *channel, *thread; /* the first address; NULL: the person's own */
         bool asked; /* the person asked for it: quiet hours do not apply */
         int64_t now_ms;
-        /* who may be the operator, "telegram:42"; only read without a person and a chat */
+        /* who may be the operator, "telegram:42" or "per-3"; only read without a person and a chat
+         */
         char **admins;
         size_t admin_count;
 };

@@ -28,6 +28,7 @@ struct schedule_conf {
         int64_t max_age_seconds;
         int64_t pending, pending_per_person; /* limits of active schedules */
         int64_t daily_cap;                   /* unasked messages per person and day */
+        int64_t fallback_seconds;            /* then a message goes to the next address */
         struct setting_list quiet_hours;     /* of everybody without their own */
         char *operator; /* "telegram:42" or "per-1": gets what has no other address; NULL: none */
 };

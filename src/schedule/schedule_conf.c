@@ -29,6 +29,9 @@ const struct setting schedule_settings[] = {
           .help = "How many of them may be one person's." },
         { "dailyCap", SETTING_INT, "20", 0, 100000, .at = AT(daily_cap),
           .help = "How many messages that they did not ask for a person gets in a day; 0: none." },
+        { "fallbackSeconds", SETTING_INT, "300", 1, 86400, .at = AT(fallback_seconds),
+          .help = "A message to a person that could not be sent for so long (the adapter is not "
+                  "connected) goes to another chat of theirs." },
         { "quietHours", SETTING_STRINGS, "[]", .at = AT(quiet_hours),
           .help = "When people without quiet hours of their own get no message that they did not "
                   "ask for, such as `22:00-07:00` or `sat,sun 22:00-10:00`, in their time zone." },

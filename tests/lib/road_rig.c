@@ -277,8 +277,9 @@ static void call_tool(struct adapters *ctx, const char *adapter, const char *too
 
 static bool adapter_is_ready(struct adapters *ctx, const char *adapter)
 {
-        (void)adapter;
-        return !((struct rig *)ctx)->adapters_down;
+        const struct rig *g = (struct rig *)ctx;
+
+        return !g->adapters_down && !(g->down && strcmp(g->down, adapter) == 0);
 }
 
 static void adapter_limits(struct adapters *ctx, const char *adapter, struct pace_limits *out)

@@ -104,6 +104,7 @@ struct rig {
         unsigned sent_count;
         bool auto_send; /* every send succeeds */
         bool adapters_down;
+        const char *down; /* only this one; NULL: none */
         bool asks_admins; /* what becomes of sends that may have arrived */
         struct pace_limits pace;
         bool no_thread;             /* else a message can start the thread "t-" plus its id */

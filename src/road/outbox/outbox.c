@@ -738,6 +738,21 @@ bool outbox_claim_new(struct road *r, struct delivery_job *j)
         return true;
 }
 
+bool outbox_withdraw(struct road *r, int64_t delivery, const char *why)
+{
+        struct delivery_job *j = outbox_find(r, delivery), *active;
+        struct delivery_queue *q;
+
+        if (!j || !j->queue || j->phase != JOB_QUEUED || j->unconfirmed)
+                return false;
+        q = j->queue;
+        active = q->active;
+        delivery_result_give_up(r, j, DELIVERY_EXPIRED, why);
+        if (active) /* another one of the chat stays on its way */
+                q->active = active;
+        return true;
+}
+
 static void pump_adapter(struct road *r, struct outbox_adapter *a)
 {
         struct delivery_queue **all = mem_array(a->queues.count + 1, sizeof(*all));

@@ -48,6 +48,11 @@ typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
 void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
 /* Requeues a dead delivery; an unknown one only with force, because it may have arrived. */
 void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
+/*
+ * Gives up a message that waits, so that it can go elsewhere: message.failed with the state expired
+ * follows. False: it is under way, may have arrived, or has ended.
+ */
+bool outbox_withdraw(struct road *r, int64_t delivery, const char *why);
 /* Called when an adapter becomes ready or its limits change. */
 void outbox_wake(struct road *r, const char *adapter);
 
