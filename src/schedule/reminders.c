@@ -179,6 +179,8 @@ void reminder_describe_time(const struct schedule_row *row, int64_t now_ms, stru
         struct error ignored = { 0 };
         struct time_zone *zone = timezone_new(row->timezone ? row->timezone : "UTC", &ignored);
 
+        if (!zone)
+                zone = timezone_new("UTC", &ignored);
         if (row->kind == SCHEDULE_PERIODIC)
                 buf_addf(out, "`%s`, next ", row->cron);
         when_describe(row->next_ms > 0 ? row->next_ms : row->at_ms, zone, now_ms, out);

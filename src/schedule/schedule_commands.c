@@ -15,9 +15,11 @@
 #include "schedule/reach.h"
 #include "schedule/reminders.h"
 #include "schedule/schedule_private.h"
+#include "schedule/when.h"
 
 #define SPACE       " \t\r\n\v\f"
 #define SHOWN_CHARS 80                  /* of a text in a list */
+#define SOON_MS     ((int64_t)43200000) /* how long it takes is said, too */
 #define OLD_MS      ((int64_t)86400000) /* of a message that a wish still counts from */
 
 struct command {
@@ -99,6 +101,11 @@ static int report_remind(struct store_tx *tx, struct effect *e, struct buf *answ
                 return answer_refusal(answer, err);
         c->adds = true;
         buf_addstr(answer, "⏰ I will remind you ");
+        if (c->row.kind == SCHEDULE_ONE_SHOT && c->row.at_ms - c->asked_ms < SOON_MS) {
+                buf_addstr(answer, "in ");
+                when_describe_span(c->row.at_ms - c->asked_ms, answer);
+                buf_addstr(answer, ", ");
+        }
         reminder_describe_time(&c->row, c->now_ms, answer);
         buf_addf(answer, " (%s): ", c->row.timezone);
         add_short(answer, c->row.text);
@@ -107,6 +114,7 @@ static int report_remind(struct store_tx *tx, struct effect *e, struct buf *answ
 
 /* ---- /reminders ---- */
 
+/* Where nobody has a name, as in a terminal, what the chat has is theirs. */
 static struct reminder_viewer viewer_of(const struct command *c)
 {
         return (struct reminder_viewer){ .person = c->person,
@@ -114,7 +122,7 @@ static struct reminder_viewer viewer_of(const struct command *c)
                                          .adapter = c->in->adapter,
                                          .channel = c->in->channel,
                                          .direct = c->in->chat == CHAT_DM,
-                                         .shared = c->is_admin };
+                                         .shared = c->is_admin || !c->identity };
 }
 
 static int report_list(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err)
@@ -127,7 +135,7 @@ static int report_list(struct store_tx *tx, struct effect *e, struct buf *answer
         if (reminder_person(tx, c->platform, c->in->sender_id, &c->person, err) < 0)
                 return -1;
         v = viewer_of(c);
-        v.shared = false;
+        v.shared = !c->identity;
         count = reminders_list(tx, &v, rows, err);
         if (count < 0)
                 return -1;
@@ -153,7 +161,7 @@ static int cancel_all(struct store_tx *tx, struct command *c, const struct remin
         struct reminder_viewer own = *v;
         int count;
 
-        own.shared = false;
+        own.shared = !c->identity;
         count = reminders_list(tx, &own, rows, err);
         if (count < 0)
                 return -1;

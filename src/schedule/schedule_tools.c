@@ -130,6 +130,7 @@ static int write_remind(struct store_tx *tx, void *arg, struct error *err)
         struct reminder_wish wish = {
                 .source = "reminder",
                 .request_key = j->request_key,
+                .name = wake ? "reminder" : NULL,
                 .when = json_str(j->arguments, "when", ""),
                 .text = json_str(j->arguments, "text", ""),
                 .timezone = argument(j, "timezone"),
@@ -163,6 +164,10 @@ static int write_remind(struct store_tx *tx, void *arg, struct error *err)
         else if (j->by.chat != CHAT_DM && !wake)
                 wish.mention = j->by.sender_id;
         wish.asked_by_self = !named && !chat;
+        if (wake) /* it reaches a model, which must know whose words they are */
+                wish.text = arena_printf(&j->arena, "Asked for by %s: %s",
+                                         j->by.sender_name ? j->by.sender_name : wish.created_by,
+                                         wish.text);
         if (reminder_make(tx, j->conf, &wish, &j->arena, &row, err) < 0 ||
             schedule_row_insert(tx, &row, &id, err) < 0)
                 return -1;

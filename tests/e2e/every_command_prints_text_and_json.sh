@@ -75,6 +75,24 @@ exits 1 approvals approve apr-999999
 exits 1 approvals forget apl-999999
 exits 64 approvals refuse apr-1 --always
 
+equal "$(json .items schedule)" "[]"
+exits 0 schedule next
+contains "$(cat "$dir/out")" "nothing is scheduled"
+scheduled=$(json .id schedule add "every monday 20:00" "bins" --to terminal/room --timezone Europe/Berlin)
+equal "$(json .items.0.cron schedule)" "0 20 * * 1"
+equal "$(json .items.0.id cron next)" "$scheduled"
+exits 0 schedule show "$scheduled"
+contains "$(cat "$dir/out")" "zone     Europe/Berlin"
+exits 0 schedule history "$scheduled"
+contains "$(cat "$dir/out")" "it has not been due yet"
+equal "$(json .state schedule cancel "$scheduled")" cancelled
+exits 1 schedule cancel "$scheduled"
+exits 1 schedule run sch-999999
+exits 1 schedule add soon tea --to terminal/room
+contains "$(cat "$dir/out")" "tomorrow 9:00"
+exits 1 schedule add 1h tea --to nobody/room
+exits 64 schedule add 1h tea
+
 printf '{ "when": { "text": "psst" }, "mode": "off" }' >"$dir/rule.json"
 exits 0 rules set hush "$dir/rule.json" --position -1
 contains "$(cat "$dir/out")" "rule 'hush' is in force"

@@ -275,7 +275,7 @@ static void a_reminder_is_a_row_before_it_is_confirmed(void **state)
         int64_t before = clock_wall_ms();
         const char *answer = command(w, "remind", "30m tea");
 
-        says(answer, "I will remind you ");
+        says(answer, "I will remind you in 30 minutes, to");
         says(answer, "(Europe/Berlin): tea");
         assert_int_equal(rig_count(w->g, "schedules"), 1);
         assert_string_equal(rig_text(w->g, "source || ' ' || action || ' ' || adapter || '/' || "
@@ -445,6 +445,9 @@ static void a_tool_reminds_once_per_call(void **state)
         assert_string_equal(
                 rig_members(w->g, "options FROM schedules WHERE action = 'turn'", "agent"),
                 "helper");
+        /* what a model reads later says whose words they are */
+        assert_string_equal(rig_text(w->g, "text FROM schedules WHERE action = 'turn'"),
+                            "Asked for by telegram:42: look");
         says(call(w, &ann_here, "remind",
                   json_pack("{s:s, s:s, s:s}", "when", "1h", "text", "all", "to", "chat"), "c"),
              "sch-3");
