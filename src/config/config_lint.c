@@ -70,9 +70,13 @@ static void lint_names(struct settings_source *src, const char *path,
 static void lint_events(struct settings_source *src, const char *path,
                         const struct setting_list *list)
 {
-        static const char *const inbound[] = { EVENT_MESSAGE_RECEIVED, EVENT_MESSAGE_EDITED,
-                                               EVENT_MESSAGE_DELETED,  EVENT_REACTION_RECEIVED,
-                                               EVENT_REACTION_REMOVED, NULL };
+        static const char *const inbound[] = { EVENT_MESSAGE_RECEIVED,
+                                               EVENT_MESSAGE_EDITED,
+                                               EVENT_MESSAGE_DELETED,
+                                               EVENT_REACTION_RECEIVED,
+                                               EVENT_REACTION_REMOVED,
+                                               EVENT_SCHEDULE_FIRED,
+                                               NULL };
 
         for (size_t i = 0; i < list->count; i++) {
                 char *entry = list->items[i];

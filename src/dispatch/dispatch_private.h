@@ -94,6 +94,7 @@ bool rate_limit_is_ambient(const struct incoming *in, const struct rule *r);
 /* The rate in force and whose turns it counts; the rule may be NULL. */
 struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r,
                                bool ambient);
+struct turn_rate rate_limit_of_event(const struct evaluation *e);
 struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r);
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err);
 /* {"name", "matched", "why"} of each rule that was tried, a JSON list; NULL: none. */

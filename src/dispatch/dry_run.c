@@ -101,6 +101,8 @@ static void explain_limits(const struct evaluation *e, struct buf *json)
                 v = access_check_sender(e->d->policy, a, e->in, e->now_ms, &why);
         if (a && a->trusted)
                 buf_addstr(&why, "the platform is trusted");
+        else if (incoming_is_scheduled(e->in))
+                buf_addstr(&why, "a schedule needs none");
         jsonw_open_member(json, "access", '{');
         jsonw_bool(json, "allowed", v.outcome == ACCESS_ALLOWED);
         jsonw_str(json, "why", why.len > 0 ? why.data : NULL);

@@ -46,6 +46,8 @@ bool evaluation_age_guard(struct evaluation *e)
 
         if (most <= 0 || e->in->time_ms <= 0 || e->now_ms - e->in->time_ms <= most * 1000)
                 return true;
+        if (incoming_is_scheduled(e->in) && !by_rule) /* the schedule has its own limit */
+                return true;
         e->out->expired = true;
         return evaluation_refuse(e, "it is older than the %lld seconds %s '%s' allows",
                                  (long long)most, by_rule ? "rule" : "adapter",
@@ -117,8 +119,7 @@ static void count_turn(struct evaluation *e)
 {
         struct dispatch *d = e->d;
         struct rate_key key = rate_limit_key(e->in, e->rule);
-        struct turn_rate rate =
-                rate_limit_of(e->adapter, e->rule, rate_limit_is_ambient(e->in, e->rule));
+        struct turn_rate rate = rate_limit_of_event(e);
         struct budget_turn turn = { e->in->trace, e->in->adapter, e->out->rule, e->out->agent };
 
         if (!e->joins_turn) {
@@ -139,7 +140,7 @@ static void record_sender(struct evaluation *e)
         const struct runtime_policy *policy = e->d->policy;
         const struct incoming *in = e->in;
 
-        if (!policy || in->sender_is_bot || !in->sender_id)
+        if (!policy || in->sender_is_bot || !in->sender_id || incoming_is_scheduled(in))
                 return;
         /* software with a key is not a person */
         if (e->is_allowed && !a->trusted)
@@ -202,7 +203,7 @@ void evaluation_notify(struct evaluation *e, const char *fmt, ...)
 
 bool evaluation_may_notify(const struct evaluation *e)
 {
-        return !e->in->sender_is_bot && !e->dry &&
+        return !e->in->sender_is_bot && !e->dry && !incoming_is_scheduled(e->in) &&
                reply_mode_answers(e->rule ? e->rule->mode : MODE_REPLY);
 }
 

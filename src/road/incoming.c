@@ -319,6 +319,7 @@ bool incoming_is_type(const char *type)
         static const char *const inbound[] = {
                 EVENT_MESSAGE_RECEIVED,  EVENT_MESSAGE_EDITED,   EVENT_MESSAGE_DELETED,
                 EVENT_REACTION_RECEIVED, EVENT_REACTION_REMOVED, EVENT_CALENDAR,
+                EVENT_SCHEDULE_FIRED,
         };
 
         for (size_t i = 0; i < COUNT(inbound); i++) {
@@ -326,4 +327,15 @@ bool incoming_is_type(const char *type)
                         return true;
         }
         return false;
+}
+
+bool incoming_is_scheduled(const struct incoming *in)
+{
+        return in->type && strcmp(in->type, EVENT_SCHEDULE_FIRED) == 0;
+}
+
+bool incoming_has_no_person(const struct incoming *in)
+{
+        return incoming_is_scheduled(in) && in->sender_id &&
+               strcmp(in->sender_id, SCHEDULE_SENDER) == 0;
 }

@@ -22,7 +22,7 @@
 #define EVENT_MESSAGE_PART      "message.part" /* reported in another message's event */
 #define EVENT_REACTION_RECEIVED "reaction.received"
 #define EVENT_REACTION_REMOVED  "reaction.removed"
-#define EVENT_SCHEDULE_FIRED    "schedule.fired"
+#define EVENT_SCHEDULE_FIRED    "schedule.fired" /* see schedule_fired_receive */
 #define EVENT_TURN_STARTED      "turn.started"
 #define EVENT_DELIVERY_SENT     "delivery.sent"
 #define EVENT_DELIVERY_FAILED   "delivery.failed"
@@ -109,5 +109,10 @@ void incoming_free(struct incoming *in);
 const char *incoming_sender(const struct incoming *in);
 /* Do events of this type need a decision? */
 bool incoming_is_type(const char *type);
+/* Is it the schedule that speaks? */
+bool incoming_is_scheduled(const struct incoming *in);
+/* The same, to nobody in particular: sender_id stands for no person. */
+#define SCHEDULE_SENDER "schedule"
+bool incoming_has_no_person(const struct incoming *in);
 
 #endif

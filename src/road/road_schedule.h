@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "road/inbox/decision.h"
+#include "road/inbox/inbox.h"
 #include "road/outbox/delivery.h"
 
 struct schedule;
@@ -48,5 +49,29 @@ struct road_schedule {
         struct effect *(*command)(struct schedule *s, const struct schedule_caller *by,
                                   const struct incoming *in, const char *name, const char *args);
 };
+
+/* A tick that asks an agent. Strings are borrowed. */
+struct schedule_fired {
+        int64_t schedule, tick;
+        const char *name;        /* of the schedule */
+        const char *kind, *info; /* "periodic" and "0 9 * * 1-5"; of others the time, or the kind */
+        const char *adapter, *platform, *channel;
+        const char *thread; /* may be NULL */
+        const char *person; /* the platform's id of whom it is for; NULL: the chat */
+        const char *agent;  /* that is to answer; NULL: the rules say */
+        const char *text;
+        /* JSON object; "untrusted": false if nobody but the operator wrote the text */
+        const char *metadata;
+        const char *trace; /* may be NULL */
+        bool direct;       /* a direct chat, though nobody may have written there */
+};
+
+/*
+ * Commits schedule.fired with the dedup key "tick:N" and the text "[EVENT:name:kind:info] text";
+ * dispatch decides it like a message that addresses the bot. The chat's facts come from its last
+ * message; in a direct chat the sender is the person there. Calls ack once, later.
+ */
+void schedule_fired_receive(struct road *r, const struct schedule_fired *f, inbox_ack_fn *ack,
+                            void *arg);
 
 #endif

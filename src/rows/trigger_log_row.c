@@ -223,7 +223,7 @@ struct store_stmt *trigger_log_row_list_turns(struct store_tx *tx, int64_t limit
 {
         return sql_query(tx,
                          "SELECT adapter, channel, sender, rule, turn, time_ms FROM trigger_log"
-                         " ORDER BY event DESC"
+                         " WHERE event_type <> 'schedule.fired' ORDER BY event DESC"
                          " LIMIT ?1",
                          SQL_INT(limit));
 }

@@ -242,24 +242,25 @@ void tick_describe_lateness(const struct tick_run *t, struct buf *out)
         (void)out;
 }
 
-/* "[EVENT:standup.json:periodic:0 9 * * 1-5] text", as agents know it. */
+/* What is asked of the agent; "[EVENT:...]" precedes it, see schedule_fired_receive. */
 static void add_text(const struct tick_run *t, struct buf *out)
 {
-        const char *at = json_string_value(json_object_get(t->options, "at"));
-        char iso[CLOCK_ISO_SIZE];
-
-        buf_addf(out, "[EVENT:%s:%s:%s] %s", t->row->name, schedule_kind_name(t->row->kind),
-                 t->row->kind == SCHEDULE_IMMEDIATE  ? "immediate"
-                 : t->row->kind == SCHEDULE_PERIODIC ? t->row->cron
-                 : at                                ? at
-                                                     : clock_iso(t->row->at_ms, iso),
-                 t->row->text);
+        buf_addstr(out, t->row->text);
         if (t->output.len > 0)
                 buf_addf(out, "\n\n%s", t->output.data);
         if (t->late_ms > 0) {
                 buf_addstr(out, "\n\n");
                 tick_describe_lateness(t, out);
         }
+}
+
+/* A file or an operator speaks for themselves; others repeat what somebody said. */
+static bool is_untrusted(const struct tick_run *t)
+{
+        const char *source = t->row->source, *by = t->row->created_by;
+
+        return t->output.len > 0 || (by && strncmp(by, "agent ", 6) == 0) ||
+               (strcmp(source, "file") != 0 && strcmp(source, "api") != 0);
 }
 
 static const char *platform_of(const struct schedule *s, const char *adapter)
@@ -295,9 +296,28 @@ static void fire(struct tick_run *t)
 {
         const struct schedule_row *row = t->row;
         const char *platform = platform_of(t->schedule, row->adapter);
-        const char *chat = json_string_value(json_object_get(t->options, "chat"));
+        const char *chat = json_string_value(json_object_get(t->options, "chat")),
+                   *at = json_string_value(json_object_get(t->options, "at"));
+        char iso[CLOCK_ISO_SIZE], note[160];
+        struct schedule_fired what = {
+                .schedule = row->id,
+                .tick = t->tick->id,
+                .name = row->name,
+                .kind = schedule_kind_name(row->kind),
+                .info = row->kind == SCHEDULE_IMMEDIATE  ? "immediate"
+                        : row->kind == SCHEDULE_PERIODIC ? row->cron
+                        : at                             ? at
+                                                         : clock_iso(row->at_ms, iso),
+                .adapter = row->adapter,
+                .platform = platform,
+                .channel = row->channel,
+                .thread = row->thread,
+                .direct = chat && strcmp(chat, "dm") == 0,
+                .person = json_string_value(json_object_get(t->options, "mention")),
+                .agent = json_string_value(json_object_get(t->options, "agent")),
+                .trace = row->kind == SCHEDULE_PERIODIC ? NULL : row->trace,
+        };
         struct buf text, metadata;
-        char key[40], note[160];
 
         if (!platform || !row->channel) {
                 snprintf(note, sizeof(note), "there is no adapter '%.100s'",
@@ -313,28 +333,12 @@ static void fire(struct tick_run *t)
         if (t->late_ms > 0)
                 jsonw_int(&metadata, "lateMs", t->late_ms);
         jsonw_opt(&metadata, "createdBy", row->created_by);
+        jsonw_bool(&metadata, "untrusted", is_untrusted(t));
         jsonw_close(&metadata, '}');
-        snprintf(key, sizeof(key), "tick:%lld", (long long)t->tick->id);
+        what.text = text.data;
+        what.metadata = metadata.data;
         fault_point("schedule.fire");
-        inbox_receive(t->schedule->env.road,
-                      &(struct incoming){
-                              .type = EVENT_SCHEDULE_FIRED,
-                              .adapter = row->adapter,
-                              .platform = platform,
-                              .key = key,
-                              .channel = row->channel,
-                              .thread = row->thread,
-                              .chat = chat && strcmp(chat, "dm") == 0 ? CHAT_DM : CHAT_GROUP,
-                              .sender_id = "schedule",
-                              .sender_name = row->name,
-                              .text = text.data,
-                              .is_mention = true,
-                              .is_command = true,
-                              .metadata = metadata.data,
-                              .agent = json_string_value(json_object_get(t->options, "agent")),
-                              .trace = row->kind == SCHEDULE_PERIODIC ? NULL : row->trace,
-                      },
-                      on_received, t);
+        schedule_fired_receive(t->schedule->env.road, &what, on_received, t);
         buf_release(&text);
         buf_release(&metadata);
 }

@@ -65,6 +65,34 @@ static void messages_of_others_are_untrusted_and_fake_no_name(void **state)
         json_decref(m);
 }
 
+/* The operator's words are trusted, those that a check printed are not. */
+static void a_schedule_says_whether_its_text_is_trusted(void **state)
+{
+        static const char *const metadata[] = {
+                "{\"scheduleId\":\"sch-1\",\"untrusted\":false}",
+                "{\"scheduleId\":\"sch-1\",\"untrusted\":true}",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(metadata); i++) {
+                struct incoming fired = { .type = EVENT_SCHEDULE_FIRED,
+                                          .sender_id = SCHEDULE_SENDER,
+                                          .sender_name = "nightly.json",
+                                          .text = "[EVENT:nightly.json:immediate:immediate] x",
+                                          .metadata = metadata[i],
+                                          .time_ms = 1794823200000 };
+                const struct incoming *inputs[] = { &fired };
+                json_t *m = user_message(inputs, 1, SCHEDULE_SENDER, true);
+                char *text = steps_text(m);
+
+                assert_int_equal(json_flag(m, "untrusted", false), i);
+                assert_non_null(strstr(
+                        text, "] [nightly.json]: [EVENT:nightly.json:immediate:immediate] x"));
+                free(text);
+                json_decref(m);
+        }
+}
+
 static void files_are_named_as_the_sandbox_has_them(void **state)
 {
         static const struct attachment files[] = {
@@ -202,6 +230,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_message_has_its_time_and_name),
                 cmocka_unit_test(messages_of_others_are_untrusted_and_fake_no_name),
+                cmocka_unit_test(a_schedule_says_whether_its_text_is_trusted),
                 cmocka_unit_test(files_are_named_as_the_sandbox_has_them),
                 cmocka_unit_test(an_image_is_stored_once_and_read_back),
                 cmocka_unit_test(what_is_close_to_the_limit_is_stored),

@@ -119,6 +119,33 @@ static void messages_become_lines_of_their_channel(void **state)
         check_ids(r, "43/log.jsonl", "2");
 }
 
+static void what_a_schedule_says_is_a_line(void **state)
+{
+        struct bus_rig *r = *state;
+        struct bus_event e = { .type = "schedule.fired",
+                               .adapter = "tg",
+                               .channel = "42",
+                               .key = "tick:3",
+                               .time_ms = 1763287200000,
+                               .payload =
+                                       "{\"sender\":{\"id\":\"schedule\","
+                                       "\"username\":\"sch-12\","
+                                       "\"displayName\":\"nightly.json\"},"
+                                       "\"text\":\"[EVENT:nightly.json:immediate:immediate] x\"}" };
+        struct rig_append a;
+        char *text;
+
+        said(r, "42", "1", "hi");
+        bus_rig_append(r, &a, &e, 1);
+        say(r, "schedule.skipped", "42", "{}");
+        write_logs(r);
+        check_ids(r, "42/log.jsonl", "1 tick:3");
+        text = read_text(r, "42/log.jsonl");
+        assert_non_null(strstr(text, "\"displayName\":\"nightly.json\""));
+        assert_non_null(strstr(text, "\"text\":\"[EVENT:nightly.json:immediate:immediate] x\""));
+        free(text);
+}
+
 static void a_draft_counts_when_it_is_final(void **state)
 {
         struct bus_rig *r = *state;
@@ -367,6 +394,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bus_rig_setup, bus_rig_teardown)
         const struct CMUnitTest tests[] = {
                 TEST(messages_become_lines_of_their_channel),
+                TEST(what_a_schedule_says_is_a_line),
                 TEST(a_draft_counts_when_it_is_final),
                 TEST(attachments_are_named_as_they_are_saved),
                 TEST(nothing_is_written_twice_or_left_torn),

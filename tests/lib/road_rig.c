@@ -55,7 +55,8 @@ static void decide(struct dispatch *ctx, const struct incoming *in,
         out->debounce_ms = g->debounce_ms;
         out->debounce_max_ms = g->debounce_max_ms;
         out->trigger =
-                strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 && strncmp(in->text, "skip", 4) != 0;
+                (strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 || incoming_is_scheduled(in)) &&
+                strncmp(in->text, "skip", 4) != 0;
         if (!out->trigger)
                 out->reason = "the test says so";
         out->policy = g->policy;

@@ -348,6 +348,24 @@ static void where_admins_decide_the_asker_does_not(void **state)
         assert_int_equal(got.count, 0);
 }
 
+static void what_a_schedule_asks_admins_decide(void **state)
+{
+        struct rig *g = *state;
+        struct approval_request q = question();
+
+        rig_receive(g, &(struct incoming){ .type = EVENT_SCHEDULE_FIRED,
+                                           .adapter = "x",
+                                           .sender_id = SCHEDULE_SENDER,
+                                           .text = "install it" });
+        rig_until(g, &g->run_count, 1);
+        turn_ask_approval(g->runs[0].run, &q, on_decided, NULL);
+        rig_until_count(g, "approvals", 1);
+        assert_string_equal(rig_list(g, "coalesce(asker, '-') || ' ' || approvers FROM approvals"),
+                            "- admins");
+        rig_settle(g);
+        assert_non_null(strstr(last_answer(g), " Admins may answer until"));
+}
+
 static void a_second_press_says_what_was_decided(void **state)
 {
         struct rig *g = *state;
@@ -663,6 +681,7 @@ int main(void)
                 TEST(who_asked_approves_and_the_turn_goes_on),
                 TEST(others_change_nothing),
                 TEST(where_admins_decide_the_asker_does_not),
+                TEST(what_a_schedule_asks_admins_decide),
                 TEST(a_second_press_says_what_was_decided),
                 TEST(presses_at_the_same_moment_count_once),
                 TEST(nobody_answers_in_time),

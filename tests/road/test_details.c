@@ -337,6 +337,25 @@ static void drafts_that_are_appended_to_say_their_markdown(void **state)
         rig_free(g);
 }
 
+/* A stream of Slack is for a person; the schedule is none. */
+static void a_draft_of_a_schedule_is_for_nobody(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_send = true;
+        rig_receive(g, &(struct incoming){ .type = EVENT_SCHEDULE_FIRED,
+                                           .adapter = "work",
+                                           .guild = "steps",
+                                           .sender_id = SCHEDULE_SENDER,
+                                           .text = "tell me" });
+        rig_until(g, &g->run_count, 1);
+        turn_delta(g->runs[0].run, "**It**", 6);
+        rig_until_count(g, "deliveries WHERE state = 'sent'", 1);
+        assert_null(strstr(rig_text(g, "payload FROM deliveries"), "\"recipient\":\""));
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -353,6 +372,7 @@ int main(void)
                 cmocka_unit_test(the_answer_does_not_wait_for_details),
                 cmocka_unit_test(no_message_waits_for_details),
                 cmocka_unit_test(drafts_that_are_appended_to_say_their_markdown),
+                cmocka_unit_test(a_draft_of_a_schedule_is_for_nobody),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

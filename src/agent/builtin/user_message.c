@@ -112,6 +112,20 @@ static void add_input(json_t *content, const struct incoming *in, bool images)
         }
 }
 
+/* Of a schedule that repeats what somebody, or something, else has said. */
+static bool is_repeated(const struct incoming *in)
+{
+        json_t *metadata;
+        bool untrusted;
+
+        if (!incoming_is_scheduled(in) || !in->metadata)
+                return false;
+        metadata = json_read(in->metadata, strlen(in->metadata), NULL);
+        untrusted = json_flag(metadata, "untrusted", true);
+        json_decref(metadata);
+        return untrusted;
+}
+
 json_t *user_message(const struct incoming *const *inputs, unsigned count, const char *asker,
                      bool images)
 {
@@ -125,8 +139,8 @@ json_t *user_message(const struct incoming *const *inputs, unsigned count, const
 
                 add_input(content, in, images);
                 json_array_append_new(events, json_string(bus_event_id(in->event, id)));
-                untrusted =
-                        untrusted || !asker || !in->sender_id || strcmp(in->sender_id, asker) != 0;
+                untrusted = untrusted || !asker || !in->sender_id ||
+                            strcmp(in->sender_id, asker) != 0 || is_repeated(in);
         }
         message = json_pack("{s:s, s:o, s:I, s:o}", "role", "user", "content", content, "timestamp",
                             (json_int_t)clock_wall_ms(), "events", events);

@@ -24,7 +24,7 @@ static struct schedule_caller caller_of(const struct tool_scope *scope)
                 .thread = run->thread,
                 .chat = in->chat,
                 .guild = in->guild,
-                .sender_id = in->sender_id,
+                .sender_id = incoming_has_no_person(in) ? NULL : in->sender_id,
                 .sender_name = in->sender_name ? in->sender_name : in->sender_username,
                 .agent = run->agent,
                 .trace = run->trace,

@@ -13,7 +13,7 @@
 
 #define LOG_FILE_CONSUMER "workspace-log"
 #define LOG_FILE_NAME     "log.jsonl"
-#define LOG_FILE_STREAMS  (1u << STREAM_MESSAGE | 1u << STREAM_DELIVERY)
+#define LOG_FILE_STREAMS  (1u << STREAM_MESSAGE | 1u << STREAM_DELIVERY | 1u << STREAM_SCHEDULE)
 
 struct log_files;
 struct log_files *log_files_new(struct loop *l, struct bus *b, const char *dir, int64_t max_bytes);

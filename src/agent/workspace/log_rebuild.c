@@ -38,10 +38,10 @@ static void on_first(void *arg, const struct bus_event *e)
                 f->seq[stream] = e->seq;
 }
 
-/* From where on both streams are complete; INT64_MAX: there is nothing. */
+/* From where on the streams are complete; INT64_MAX: there is nothing. */
 static int complete_from(struct store_tx *tx, int64_t *out, struct error *err)
 {
-        static const unsigned streams[] = { STREAM_MESSAGE, STREAM_DELIVERY };
+        static const unsigned streams[] = { STREAM_MESSAGE, STREAM_DELIVERY, STREAM_SCHEDULE };
 
         *out = 0;
         for (size_t i = 0; i < COUNT(streams); i++) {

@@ -237,7 +237,8 @@ int log_record_from_event(const struct bus_event *e, struct buf *out)
 {
         if (!e->adapter || !e->channel)
                 return 0;
-        if (strcmp(e->type, EVENT_MESSAGE_RECEIVED) == 0)
+        if (strcmp(e->type, EVENT_MESSAGE_RECEIVED) == 0 ||
+            strcmp(e->type, EVENT_SCHEDULE_FIRED) == 0)
                 return from_person(e, out);
         if (strcmp(e->type, EVENT_MESSAGE_SENT) == 0)
                 return from_us(e, false, out);

@@ -167,6 +167,8 @@ struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r)
         /* clients of foreign protocols choose chat and sender, often new ones for each request */
         if (in->caller)
                 return (struct rate_key){ in->adapter, NULL, in->caller, NULL };
+        if (incoming_is_scheduled(in)) /* not the person's in a direct chat */
+                return (struct rate_key){ in->adapter, in->channel, in->sender_username, NULL };
         return (struct rate_key){ in->adapter, in->channel, in->sender_id,
                                   rate_limit_is_ambient(in, r) ? "ambient" : NULL };
 }
@@ -182,10 +184,18 @@ struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct ru
         return rate;
 }
 
+/* A schedule has one open turn; only a rule limits it further. */
+struct turn_rate rate_limit_of_event(const struct evaluation *e)
+{
+        if (incoming_is_scheduled(e->in) && !(e->rule && e->rule->rate.turns >= 0))
+                return (struct turn_rate){ 0 };
+        return rate_limit_of(e->adapter, e->rule, rate_limit_is_ambient(e->in, e->rule));
+}
+
 bool rate_limit_guard(struct evaluation *e)
 {
         bool ambient = rate_limit_is_ambient(e->in, e->rule);
-        struct turn_rate rate = rate_limit_of(e->adapter, e->rule, ambient);
+        struct turn_rate rate = rate_limit_of_event(e);
         struct rate_key key = rate_limit_key(e->in, e->rule);
         int64_t wait_ms =
                 e->joins_turn ? 0 : rate_limit_wait_ms(e->d->rates, &key, rate, e->now_ms);

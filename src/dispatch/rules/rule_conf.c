@@ -32,8 +32,11 @@ const struct setting rule_when_settings[] = {
         { "thread", SETTING_STRINGS, "[]", .at = AT(thread),
           .help = "Ids of threads; `*` means any thread." },
         { "event", SETTING_STRINGS, "[]", .at = AT(event),
-          .help = "Event types; without it only `message.received`, or `reaction.received` with "
-                  "`reaction`." },
+          .help = "Event types; without it `message.received` and `schedule.fired`, or "
+                  "`reaction.received` with `reaction`." },
+        { "schedule", SETTING_STRINGS, "[]", .at = AT(schedule),
+          .help = "Names of schedules, such as `nightly.json` of an event file, that fire; `*` "
+                  "globs. The rule concerns nothing else then." },
         { "reaction", SETTING_STRINGS, "[]", .at = AT(reaction),
           .help = "Emoji, or names of emoji, of a reaction; skin tones are ignored; `*` is any." },
         { "sender", SETTING_STRINGS, "[]", .at = AT(sender),

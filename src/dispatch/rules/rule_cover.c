@@ -41,16 +41,25 @@ static bool globs_hold_all(const struct setting_list *wide, const struct setting
         return narrow->count > 0;
 }
 
-/* Without `event`, the type follows from `reaction`. */
+/* Without `event`, the types follow from `reaction` and `schedule`. */
+static struct setting_list events_of(const struct rule *r)
+{
+        static char fired[] = EVENT_SCHEDULE_FIRED, message[] = EVENT_MESSAGE_RECEIVED,
+                    reaction[] = EVENT_REACTION_RECEIVED;
+        static char *types[] = { fired, message }, *reactions[] = { reaction };
+
+        if (r->event.set)
+                return r->event;
+        if (r->reaction.set)
+                return (struct setting_list){ reactions, 1, true };
+        return (struct setting_list){ types, r->schedule.set ? 1 : 2, true };
+}
+
 static bool events_cover(const struct rule *wide, const struct rule *narrow)
 {
-        char message[] = EVENT_MESSAGE_RECEIVED, reaction[] = EVENT_REACTION_RECEIVED;
-        char *a = wide->reaction.set ? reaction : message,
-             *b = narrow->reaction.set ? reaction : message;
-        const struct setting_list one = { &a, 1, true }, other = { &b, 1, true };
+        const struct setting_list a = events_of(wide), b = events_of(narrow);
 
-        return globs_hold_all(wide->event.set ? &wide->event : &one,
-                              narrow->event.set ? &narrow->event : &other);
+        return globs_hold_all(&a, &b);
 }
 
 static bool is_addressed(const struct rule *r)
@@ -89,9 +98,10 @@ static bool senders_cover(const struct rule *wide, const struct rule *narrow)
 bool rule_covers(const struct rule *wide, const struct rule *narrow)
 {
         static const size_t lists[] = {
-                offsetof(struct rule, adapter), offsetof(struct rule, platform),
-                offsetof(struct rule, guild),   offsetof(struct rule, channel),
-                offsetof(struct rule, thread),  offsetof(struct rule, role),
+                offsetof(struct rule, adapter),  offsetof(struct rule, platform),
+                offsetof(struct rule, guild),    offsetof(struct rule, channel),
+                offsetof(struct rule, thread),   offsetof(struct rule, role),
+                offsetof(struct rule, schedule),
         };
 
         for (size_t i = 0; i < COUNT(lists); i++) {

@@ -14,9 +14,15 @@ static const char *own_agent(const struct dispatch *d, const struct dispatch_ada
         return a->agent ? a->agent : d->only_agent;
 }
 
+/* Trusted software and schedules may name the agent; then no rule need match. */
+static bool names_agent(const struct evaluation *e)
+{
+        return e->in->agent && (e->adapter->trusted || incoming_is_scheduled(e->in));
+}
+
 const char *rule_select_agent(const struct evaluation *e)
 {
-        if (e->in->agent && e->adapter->trusted)
+        if (names_agent(e))
                 return e->in->agent;
         if (e->rule && e->rule->agent)
                 return e->rule->agent;
@@ -74,7 +80,7 @@ static const struct rule *rule_of_agent(const struct evaluation *e)
         const struct rule *r = e->rule;
         const char *chosen = r && r->agent ? r->agent : own_agent(e->d, e->adapter);
 
-        if (!e->in->agent || !e->adapter->trusted)
+        if (!names_agent(e))
                 return r;
         return chosen && strcmp(chosen, e->in->agent) == 0 ? r : NULL;
 }
@@ -84,7 +90,7 @@ static bool trigger(struct evaluation *e)
         const struct dispatch_adapter *a = e->adapter;
         const struct rule *r = rule_of_agent(e);
         bool ambient = r && r->mode == MODE_AMBIENT, in_group = e->in->chat != CHAT_DM;
-        struct turn_rate rate = rate_limit_of(a, e->rule, rate_limit_is_ambient(e->in, e->rule));
+        struct turn_rate rate = rate_limit_of_event(e);
         struct decision *out = e->out;
         struct reply_policy *policy = &out->policy;
 
@@ -194,7 +200,7 @@ static bool decide_without_rules(struct evaluation *e)
 {
         const struct incoming *in = e->in;
 
-        if (strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
+        if (strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0 && !incoming_is_scheduled(in))
                 return evaluation_refuse(e, "event '%s' triggers only by a rule that names it",
                                          e->type);
         if (in->sender_is_bot)
@@ -217,14 +223,20 @@ bool rule_select_guard(struct evaluation *e)
                 e->out->rule = e->rule->name;
                 return evaluation_refuse(e, "rule '%s' says off", e->rule->name);
         }
-        /* trusted software may name the agent; then no rule need match */
-        if (e->rule || (e->in->agent && a->trusted))
+        if (names_agent(e) && !a->trusted && !dispatch_may_choose(e->d, a->name, e->in->agent))
+                return evaluation_refuse(e,
+                                         "the schedule names agent '%.100s', which neither adapter "
+                                         "'%s' nor a rule about it names",
+                                         e->in->agent, a->name);
+        if (e->rule || names_agent(e))
                 return trigger(e);
         /*
          * With rules, only matches are answered. A trusted adapter that no rule concerns keeps
-         * answering: rules for a group chat should not silence the terminal.
+         * answering: rules for a group chat should not silence the terminal. Neither do rules about
+         * people silence a schedule, which somebody has written for this chat.
          */
-        if (e->d->rule_count == 0 || (a->trusted && a->rule_count == 0))
+        if (e->d->rule_count == 0 || (a->trusted && a->rule_count == 0) ||
+            incoming_is_scheduled(e->in))
                 return decide_without_rules(e);
         return evaluation_refuse(e, "no rule matched: %zu tried", e->d->rule_count);
 }

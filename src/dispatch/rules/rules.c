@@ -85,11 +85,24 @@ static bool check_event(const struct condition *c, const struct rule *r, struct 
 
         if (r->event.set)
                 return any_glob(&r->event, type) || differs(c->key, &r->event, type, why);
-        if (strcmp(type, r->reaction.set ? EVENT_REACTION_RECEIVED : EVENT_MESSAGE_RECEIVED) == 0)
+        if (r->reaction.set
+                    ? strcmp(type, EVENT_REACTION_RECEIVED) == 0
+                    : incoming_is_scheduled(ctx->in) ||
+                              (!r->schedule.set && strcmp(type, EVENT_MESSAGE_RECEIVED) == 0))
                 return true;
         if (why)
                 buf_addf(why, "the rule does not name event '%s'", type);
         return false;
+}
+
+/* By name, which the schedule has as a sender. */
+static bool check_schedule(const struct condition *c, const struct rule *r,
+                           struct rule_context *ctx, struct buf *why)
+{
+        const char *name = incoming_is_scheduled(ctx->in) ? ctx->in->sender_name : NULL;
+
+        return !r->schedule.set || any_glob(&r->schedule, name) ||
+               differs(c->key, &r->schedule, name, why);
 }
 
 /* Skips skin tones and the variation selector. */
@@ -309,6 +322,7 @@ static const struct condition conditions[] = {
         { "adapter", check_list, ROW(adapter, adapter) },
         { "platform", check_list, ROW(platform, platform) },
         { "event", check_event, 0, 0 },
+        { "schedule", check_schedule, 0, 0 },
         { "guild", check_list, ROW(guild, guild) },
         { "channel", check_channel, ROW(channel, channel) },
         { "thread", check_list, ROW(thread, thread) },

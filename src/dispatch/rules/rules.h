@@ -27,7 +27,7 @@ struct persons;
 struct rule {
         char *name;
         struct setting_list adapter, platform, guild, channel, thread, event, sender, role,
-                reaction;
+                reaction, schedule;
         struct setting_list text, mention_pattern; /* regular expressions */
         struct setting_list hours;
         char *timezone; /* NULL: the system's */

@@ -133,6 +133,8 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
         enum reply_mode mode = t->policy.mode;
         bool same_sender = is_same_sender(turn_last_input(t), in);
 
+        if (incoming_is_scheduled(in) || incoming_is_scheduled(turn_last_input(t)))
+                return false; /* each is an event of its own */
         if (t->cancel.pending || t->cancel.why || t->run.id < t->lane->reset_turn ||
             (t->phase != PHASE_QUEUED && t->phase != PHASE_STORING) ||
             t->queue.held_in == &r->turns.ready ||
@@ -181,13 +183,45 @@ struct place_query {
         char *refusal;
 };
 
+/* Is the turn the last time's of this schedule? Its username is the schedule's id. */
+static bool is_last_time(const struct turn *t, const struct incoming *in)
+{
+        const struct incoming *first = t->inputs[0];
+
+        return incoming_is_scheduled(first) && first->sender_username && in->sender_username &&
+               strcmp(first->sender_username, in->sender_username) == 0;
+}
+
+/* One open turn per schedule: one that takes longer than its interval would pile up and cost. */
+static const struct turn *find_last_time(const struct lane *lane, const struct incoming *in)
+{
+        const struct turn *t;
+
+        if (lane->running && is_last_time(lane->running, in))
+                return lane->running;
+        TAILQ_FOREACH(t, &lane->waiting, in_lane) {
+                if (is_last_time(t, in))
+                        return t;
+        }
+        return NULL;
+}
+
 static enum placement on_place_query(void *arg, struct decision *d)
 {
         struct place_query *q = arg;
         struct road *r = q->road;
         struct lane_name name = lane_name_of(q->in, d->agent, d->per_person);
+        const struct turn *before;
 
         q->lane = lane_get(r, &name);
+        before = incoming_is_scheduled(q->in) ? find_last_time(q->lane, q->in) : NULL;
+        if (before) {
+                q->refusal = mem_printf("the turn of the schedule's last time, trn-%lld, has not "
+                                        "ended",
+                                        (long long)before->run.id);
+                d->reason = q->refusal;
+                return PLACEMENT_REFUSED;
+        }
         if (q->lane->mailbox >= r->limits.mailbox) {
                 q->refusal = mem_printf(
                         "%lld messages already wait in this conversation (limits.mailbox)",

@@ -231,6 +231,19 @@ static void add_text(struct buf *json, const char *text, size_t max)
                 jsonw_null(json, "text");
 }
 
+/* Which schedule fired, and when it was due. */
+static void add_schedule(struct trace_report *r)
+{
+        json_t *metadata = json_object_get(r->payload, "metadata");
+        char *raw;
+
+        if (strcmp(r->event->type, EVENT_SCHEDULE_FIRED) != 0)
+                return;
+        raw = metadata ? json_text(metadata) : NULL;
+        jsonw_raw(r->json, "schedule", raw ? raw : "null");
+        free(raw);
+}
+
 static int add_event(struct trace_report *r)
 {
         json_t *sender;
@@ -261,6 +274,7 @@ static int add_event(struct trace_report *r)
         jsonw_raw(r->json, "sender", raw ? raw : "null");
         free(raw);
         add_text(r->json, json_str(r->payload, "text", NULL), TEXT_BYTES);
+        add_schedule(r);
         jsonw_str(r->json, "traceparent", json_str(r->payload, "traceparent", NULL));
         jsonw_close(r->json, '}');
         return 0;
@@ -589,6 +603,12 @@ static void summarize(const struct trace_report *r, struct buf *b)
                 if (r->turn_id > 0)
                         buf_addf(b, " (trn-%lld)", (long long)r->turn_id);
                 buf_addstr(b, ": ");
+        }
+        if (r->event && strcmp(r->event->type, EVENT_SCHEDULE_FIRED) == 0) {
+                const json_t *sender = json_object_get(r->payload, "sender");
+
+                buf_addf(b, "schedule '%.100s' (%s) fired: ", json_str(sender, "displayName", "?"),
+                         json_str(sender, "username", "?"));
         }
         if (r->turn) {
                 summarize_turn(r, b);

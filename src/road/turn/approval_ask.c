@@ -237,6 +237,7 @@ void turn_ask_approval(struct turn_run *run, const struct approval_request *q, a
         struct approval_ask *k = mem_zalloc(sizeof(*k));
         int64_t now_ms = clock_wall_ms();
         char *detail = clean_detail(q->detail);
+        bool nobody = incoming_has_no_person(t->inputs[0]); /* asked for it: a schedule */
         struct approval_row row = { .turn = run->id,
                                     .conversation = run->conversation,
                                     .agent = turn_agent(t),
@@ -252,8 +253,8 @@ void turn_ask_approval(struct turn_run *run, const struct approval_request *q, a
                                     .reason = q->reason,
                                     .effect = q->effect,
                                     .rule = q->rule,
-                                    .asker = t->inputs[0]->sender_id,
-                                    .approvers = q->approvers,
+                                    .asker = nobody ? NULL : t->inputs[0]->sender_id,
+                                    .approvers = nobody ? APPROVERS_ADMINS : q->approvers,
                                     .created_ms = now_ms,
                                     .expires_ms = now_ms + q->expires_ms,
                                     .deliveries = "" };

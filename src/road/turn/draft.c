@@ -187,7 +187,10 @@ static struct delivery_job *make_preview(struct draft *d)
         jsonw_str(&payload, "turnId", t->key);
         jsonw_bool(&payload, "draft", true);
         if (r->platforms.abilities(r->platforms.adapters, t->run.adapter) & ADAPTER_APPENDS) {
-                jsonw_opt(&payload, "recipient", turn_last_input(t)->sender_id);
+                jsonw_opt(&payload, "recipient",
+                          incoming_has_no_person(turn_last_input(t))
+                                  ? NULL
+                                  : turn_last_input(t)->sender_id);
                 jsonw_opt(&payload, "label", d->label[0] ? d->label : NULL);
                 if (parts.count == 1) /* else the rest becomes messages of its own */
                         jsonw_strn(&payload, "markdown", d->text.data, d->text.len);
