@@ -505,6 +505,26 @@ static bool adapter_at(void *daemon, size_t i, const char **name, const char **p
         return true;
 }
 
+/* In the sandbox of an agent that may answer there. */
+static int run_check(void *daemon, const struct schedule_check *c, schedule_check_fn *done,
+                     void *arg, struct error *err)
+{
+        struct daemon *d = daemon;
+        const char *agent = c->agent ? c->agent : dispatch_default_agent(d->dispatch, c->adapter);
+        struct agent_check check = { c->adapter, c->channel, c->command, c->seconds };
+
+        if (!agent)
+                return error_set(err, ERR_INVALID,
+                                 "adapter '%s' has no agent of its own; the event must name the "
+                                 "agent whose sandbox its check runs in",
+                                 c->adapter);
+        if (!dispatch_may_choose(d->dispatch, c->adapter, agent))
+                return error_set(err, ERR_REFUSED,
+                                 "neither adapter '%s' nor a rule about it has the agent '%s'",
+                                 c->adapter, agent);
+        return agents_run_check(d->agents, agent, &check, done, arg, err);
+}
+
 static int open_schedule(struct daemon *d, struct error *err)
 {
         struct schedule_env env = { .loop = d->loop,
@@ -513,6 +533,7 @@ static int open_schedule(struct daemon *d, struct error *err)
                                     .road = d->road,
                                     .dir = d->options->dir,
                                     .person_of = person_of,
+                                    .run_check = run_check,
                                     .adapter_at = adapter_at,
                                     .arg = d };
         struct road_schedule contract;

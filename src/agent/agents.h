@@ -81,8 +81,8 @@ void agents_describe(struct agents *as, const char *adapter, const char *channel
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
 /*
- * Runs a command in an agent's sandbox. done follows once, later, unless agents_free comes first;
- * -1: it is not called.
+ * Runs a command in an agent's sandbox. done follows once, later, at the latest in agents_free; -1:
+ * it is not called.
  */
 int agents_run_check(struct agents *as, const char *agent, const struct agent_check *check,
                      agent_check_fn *done, void *arg, struct error *err);

@@ -59,6 +59,8 @@ const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* Can the adapter's own setting or a rule about it choose the agent? */
 bool dispatch_may_choose(const struct dispatch *d, const char *adapter, const char *agent);
+/* The one that answers where no rule says otherwise, borrowed until dispatch_set; NULL: none. */
+const char *dispatch_default_agent(const struct dispatch *d, const char *adapter);
 /* Sets the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 

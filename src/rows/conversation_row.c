@@ -132,6 +132,27 @@ int conversation_row_knows(struct store_tx *tx, const char *adapter, const char 
                          err, OUT_INT(&one));
 }
 
+int conversation_row_find_agent(struct store_tx *tx, const char *adapter, const char *channel,
+                                const char *agent, char **out, struct error *err)
+{
+        struct store_stmt *s =
+                sql_query(tx,
+                          "SELECT agent FROM conversations WHERE adapter = ?1"
+                          " AND channel = ?2 AND " ROWS_IF_TEXT(
+                                  "agent", "?3") " ORDER BY active_ms DESC, id DESC LIMIT 1",
+                          SQL_TEXT(adapter), SQL_TEXT(channel), SQL_TEXT(agent));
+        const char *name = NULL;
+        int rc = sql_next(s, err);
+
+        *out = NULL;
+        if (rc == 1) {
+                sql_read(s, OUT_TEXT(&name));
+                *out = mem_strdup(name);
+                sql_end(s);
+        }
+        return rc;
+}
+
 struct store_stmt *conversation_row_list_channels(struct store_tx *tx, const char *adapter,
                                                   int64_t limit)
 {

@@ -45,6 +45,12 @@ int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char *
 /* Has anything been said in this chat? 1; 0; -1. Messages count while the journal keeps them. */
 int conversation_row_knows(struct store_tx *tx, const char *adapter, const char *channel,
                            struct error *err);
+/*
+ * Has this agent talked here (agent NULL: which did last)? 1: *out is its name, yours to free; 0;
+ * -1.
+ */
+int conversation_row_find_agent(struct store_tx *tx, const char *adapter, const char *channel,
+                                const char *agent, char **out, struct error *err);
 /* Channels of an adapter, the most recently active first. */
 struct store_stmt *conversation_row_list_channels(struct store_tx *tx, const char *adapter,
                                                   int64_t limit);

@@ -320,6 +320,29 @@ struct store_stmt *schedule_row_list_due(struct store_tx *tx, int64_t now_ms, in
                          SQL_INT(now_ms), SQL_INT(limit));
 }
 
+struct store_stmt *schedule_row_list_files(struct store_tx *tx, const char *adapter,
+                                           const char *channel, const char *name)
+{
+        if (adapter)
+                return sql_query(tx,
+                                 SELECT_SCHEDULES " WHERE adapter = ?1 AND channel = ?2"
+                                                  " AND source = 'file' AND state = 'active'"
+                                                  " ORDER BY id",
+                                 SQL_TEXT(adapter), SQL_TEXT(channel));
+        return sql_query(tx,
+                         SELECT_SCHEDULES " WHERE source = 'file' AND state = 'active'"
+                                          " AND " ROWS_IF_TEXT("name", "?1") " ORDER BY id",
+                         SQL_TEXT(name));
+}
+
+int schedule_row_set_key(struct store_tx *tx, int64_t id, const char *request_key,
+                         struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE schedules SET request_key = ?2 WHERE id = ?1 AND state = 'active'",
+                        SQL_INT(id), SQL_TEXT(request_key));
+}
+
 /* ---- ticks ---- */
 
 int tick_row_insert(struct store_tx *tx, const struct tick_row *row, int64_t *id, struct error *err)

@@ -96,6 +96,12 @@ struct store_stmt *schedule_row_list(struct store_tx *tx, const struct schedule_
 struct store_stmt *schedule_row_list_next(struct store_tx *tx, const struct schedule_filter *f);
 /* Active ones that are due, earliest first. */
 struct store_stmt *schedule_row_list_due(struct store_tx *tx, int64_t now_ms, int64_t limit);
+/* Active ones of event files: in a chat, else of this name, else all. NULL: not given. */
+struct store_stmt *schedule_row_list_files(struct store_tx *tx, const char *adapter,
+                                           const char *channel, const char *name);
+/* An active one gets another request key, because what it stands for was written again. */
+int schedule_row_set_key(struct store_tx *tx, int64_t id, const char *request_key,
+                         struct error *err);
 int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct error *err);
 struct schedule_row *schedule_row_dup(const struct schedule_row *row); /* free() it */
 

@@ -251,6 +251,8 @@ const struct store_migration schema_steps[] = {
           " WHERE state = 'active' AND person IS NOT NULL;"
           "CREATE INDEX schedules_chat ON schedules(adapter, channel, id) WHERE state = 'active';"
           "CREATE INDEX schedules_ended ON schedules(ended_ms) WHERE ended_ms IS NOT NULL;"
+          "CREATE INDEX schedules_files ON schedules(name)"
+          " WHERE source = 'file' AND state = 'active';"
           "CREATE TABLE ticks("
           " id AUTOKEY, schedule BIGINT NOT NULL, due_ms BIGINT NOT NULL,"
           " runs BIGINT NOT NULL DEFAULT 1, state TEXT NOT NULL, not_before_ms BIGINT NOT NULL,"

@@ -214,6 +214,7 @@ struct schedule *schedule_open(const struct schedule_env *env, const struct sche
         s->env = *env;
         s->dir = mem_strdup(env->dir);
         s->env.dir = s->dir;
+        TAILQ_INIT(&s->checks);
         due_open(s);
         schedule_set_conf(s, conf);
         s->messages = tick_messages_open(s);

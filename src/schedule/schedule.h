@@ -36,7 +36,7 @@ extern const struct setting schedule_settings[];
 /* Reports mistakes that the table cannot express. */
 void schedule_conf_check(const struct settings_source *src, const struct schedule_conf *conf);
 
-/* A command in the sandbox of an agent; output is its standard output, borrowed. */
+/* A command in the sandbox of an agent; output is what it printed, borrowed. */
 typedef void schedule_check_fn(void *arg, int exit_code, const char *output,
                                const struct error *err);
 struct schedule_check {
@@ -53,9 +53,12 @@ struct schedule_env {
         const char *dir; /* the data directory */
         /* 0: unknown person */
         int64_t (*person_of)(void *arg, const char *platform, const char *user);
-        /* NULL: there are no sandboxes. done is called once, later. */
-        void (*run_check)(void *arg, const struct schedule_check *check, schedule_check_fn *done,
-                          void *done_arg);
+        /*
+         * NULL: there are no sandboxes. done follows once, later, perhaps after schedule_close; -1:
+         * it is not called.
+         */
+        int (*run_check)(void *arg, const struct schedule_check *check, schedule_check_fn *done,
+                         void *done_arg, struct error *err);
         /* The i-th configured adapter and its platform; false: there are no more. */
         bool (*adapter_at)(void *arg, size_t i, const char **name, const char **platform);
         void *arg;

@@ -40,6 +40,10 @@ struct schedule {
         TAILQ_HEAD(tick_runs, tick_run) running;
         size_t running_count;
 
+        /* ---- check.c ---- */
+        TAILQ_HEAD(check_calls, check_call) checks; /* that wait until others have ended */
+        unsigned checks_running;
+
         /* ---- the parts ---- */
         struct event_files *files;
         struct tick_messages *messages;

@@ -161,6 +161,13 @@ out:
 
 void check_runs_drop(struct check_runs *all)
 {
-        while (!LIST_EMPTY(all))
-                run_free(LIST_FIRST(all));
+        struct error err;
+
+        error_set(&err, ERR_CANCELLED, "the agent was closed");
+        while (!LIST_EMPTY(all)) {
+                struct check_run *r = LIST_FIRST(all);
+
+                r->done(r->arg, -1, "", &err);
+                run_free(r);
+        }
 }

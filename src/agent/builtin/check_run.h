@@ -25,7 +25,7 @@ struct check_place {
 int check_run_start(struct check_runs *all, const struct check_place *place,
                     const struct agent_check *check, agent_check_fn *done, void *arg,
                     struct error *err);
-/* The sandboxes are gone; calls nobody. */
+/* The sandboxes are gone: tells everybody that waits. */
 void check_runs_drop(struct check_runs *all);
 
 #endif

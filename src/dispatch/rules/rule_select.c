@@ -29,6 +29,13 @@ const char *rule_select_agent(const struct evaluation *e)
         return own_agent(e->d, e->adapter);
 }
 
+const char *dispatch_default_agent(const struct dispatch *d, const char *adapter)
+{
+        const struct dispatch_adapter *a = map_get(&d->by_name, adapter);
+
+        return a ? own_agent(d, a) : NULL;
+}
+
 bool dispatch_may_choose(const struct dispatch *d, const char *adapter, const char *agent)
 {
         const struct dispatch_adapter *a = map_get(&d->by_name, adapter);
