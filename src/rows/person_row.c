@@ -334,6 +334,18 @@ int person_row_next_chat(struct store_stmt *s, const char **adapter, const char 
         return rc;
 }
 
+int person_row_is_direct(struct store_tx *tx, const char *adapter, const char *channel,
+                         struct error *err)
+{
+        int64_t found;
+        int rc = sql_number(tx, 0, &found, err,
+                            "SELECT 1 FROM identity_chats WHERE adapter = ?1 AND channel = ?2"
+                            " LIMIT 1",
+                            SQL_TEXT(adapter), SQL_TEXT(channel));
+
+        return rc < 0 ? -1 : (int)found;
+}
+
 int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
                         struct error *err)
 {

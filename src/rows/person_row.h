@@ -125,6 +125,9 @@ struct person_address {
 };
 struct store_stmt *person_row_list_addresses(struct store_tx *tx, int64_t person);
 int person_row_next_address(struct store_stmt *s, struct person_address *out, struct error *err);
+/* Is this a direct chat of somebody? 1; 0; -1. */
+int person_row_is_direct(struct store_tx *tx, const char *adapter, const char *channel,
+                         struct error *err);
 /* The person's latest direct chat on an adapter. 1: yours to free; 0: none; -1. */
 int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
                         struct error *err);

@@ -398,15 +398,17 @@ int64_t tick_row_revive(struct store_tx *tx, struct error *err)
                           " WHERE state = 'running' AND delivery IS NULL");
 }
 
-int tick_row_is_open(struct store_tx *tx, int64_t schedule, int64_t except, struct error *err)
+int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t *turn, struct error *err)
 {
-        int64_t n;
-        int rc = sql_number(tx, 0, &n, err,
-                            "SELECT 1 FROM ticks WHERE schedule = ?1 AND id <> ?2"
-                            " AND state IN ('pending', 'running') LIMIT 1",
-                            SQL_INT(schedule), SQL_INT(except));
+        int rc = sql_number(tx, 0, turn, err,
+                            "SELECT t.id FROM ticks AS k, trigger_log AS l, turns AS t"
+                            " WHERE k.id IN (SELECT id FROM ticks WHERE schedule = ?1"
+                            " AND event IS NOT NULL ORDER BY due_ms DESC LIMIT 5)"
+                            " AND l.event = k.event AND t.id = l.turn"
+                            " AND t.state IN ('queued', 'running') LIMIT 1",
+                            SQL_INT(schedule));
 
-        return rc < 0 ? -1 : (int)n;
+        return rc < 0 ? -1 : *turn > 0;
 }
 
 #define SELECT_TICKS                                                                     \

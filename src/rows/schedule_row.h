@@ -150,8 +150,8 @@ int tick_row_set_delivery(struct store_tx *tx, int64_t id, int64_t delivery, int
 int tick_row_end(struct store_tx *tx, const struct tick_row *row, struct error *err);
 /* Those that ran when the process ended, and have no message under way, are pending again. */
 int64_t tick_row_revive(struct store_tx *tx, struct error *err);
-/* Is another tick of this schedule pending or running? 1; 0; -1. */
-int tick_row_is_open(struct store_tx *tx, int64_t schedule, int64_t except, struct error *err);
+/* A turn of one of the schedule's last ticks that has not ended. 1; 0: there is none; -1. */
+int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t *turn, struct error *err);
 
 struct tick_filter {
         int64_t schedule;             /* 0: any */

@@ -262,6 +262,7 @@ const struct store_migration schema_steps[] = {
           "CREATE INDEX ticks_running ON ticks(id) WHERE state = 'running';"
           "CREATE INDEX ticks_delivery ON ticks(delivery) WHERE delivery IS NOT NULL;"
           "CREATE INDEX ticks_ended ON ticks(ended_ms) WHERE ended_ms IS NOT NULL;"
+          "CREATE INDEX identity_chats_channel ON identity_chats(adapter, channel);"
           /* how a person wants to be reached; reach_at: "adapter/channel" */
           "ALTER TABLE persons ADD COLUMN timezone TEXT;"
           "ALTER TABLE persons ADD COLUMN quiet_hours TEXT;"

@@ -7,35 +7,44 @@
  * A clock that is set back fires nothing again, because a schedule's next time only follows its
  * last one, and ticks are unique by due time.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "rows/person_row.h"
 #include "schedule/missed.h"
 #include "schedule/schedule_private.h"
 
-#define TAKE_MAX    100   /* schedules per look */
-#define RUNNING_MAX 64    /* ticks in memory */
-#define SLEEP_MS    10000 /* after which the wall clock is checked */
+#define TAKE_MAX    100 /* schedules per look */
+#define RUNNING_MAX 64  /* ticks in memory */
 #define RETRY_MS    5000
+/* after which the wall clock is checked */
+#ifdef DRAGOMAN_FAULTS
+#define SLEEP_MS 100 /* tests make it jump */
+#else
+#define SLEEP_MS 10000
+#endif
 
 struct claim {
         struct schedule_row *row;
         struct tick_row *tick;
+        bool direct; /* its chat is a person's */
 };
 
 struct look {
         struct schedule *schedule;
+        const char *zone; /* of schedules without one */
         int64_t now_ms;
-        size_t room;
+        size_t room; /* for claims */
         bool revive;
         /* results */
         struct claim claims[RUNNING_MAX];
         size_t claim_count;
         struct schedule_row *due[TAKE_MAX];
-        size_t due_count, skipped;
+        size_t due_count, skipped, failed;
         int64_t first_ms;
         struct bus_batch batch;
 };
@@ -48,7 +57,7 @@ static void forget_results(struct look *l)
         }
         for (size_t i = 0; i < l->due_count; i++)
                 free(l->due[i]);
-        l->claim_count = l->due_count = l->skipped = 0;
+        l->claim_count = l->due_count = l->skipped = l->failed = 0;
         bus_batch_reset(&l->batch);
 }
 
@@ -72,45 +81,91 @@ static int read_due(struct store_tx *tx, struct look *l, struct error *err)
         return rc;
 }
 
+static int journal(struct store_tx *tx, struct look *l, const struct schedule_row *row,
+                   const struct tick_row *tick, struct error *err)
+{
+        bool failed = tick->state == TICK_FAILED;
+
+        l->failed += failed;
+        l->skipped += !failed;
+        return schedule_journal(tx, &l->batch, failed ? "schedule.failed" : "schedule.skipped", row,
+                                tick, tick->note, NULL, err);
+}
+
 /* Ticks for all times that have passed, and the next time. */
 static int write_ticks(struct store_tx *tx, struct look *l, const struct schedule_row *row,
                        struct error *err)
 {
         struct missed_plan plan;
-        int64_t id;
         int rc;
 
-        missed_plan_make(row, l->now_ms, &plan);
+        missed_plan_make(row, l->zone, l->now_ms, &plan);
         rc = schedule_row_advance(tx, row->id, row->next_ms, plan.next_ms, l->now_ms, err);
         fault_point("schedule.advanced");
-        /* 0: another scheduler did it */
+        /* 0: another scheduler was faster */
         for (size_t i = 0; rc == 1 && i < plan.count; i++) {
                 struct tick_row *t = &plan.ticks[i];
 
-                if (tick_row_insert(tx, t, &id, err) < 0)
-                        rc = -1;
-                else if (t->state == TICK_SKIPPED)
-                        l->skipped++;
-                fault_point("schedule.tick_inserted");
+                rc = tick_row_insert(tx, t, &t->id, err);
+                fault_point("schedule.ticked");
+                if (rc == 1 && t->state != TICK_PENDING)
+                        rc = journal(tx, l, row, t, err);
+                rc = rc < 0 ? -1 : 1;
         }
-        missed_plan_release(&plan);
         return rc < 0 ? -1 : 0;
+}
+
+/*
+ * A turn that takes longer than the schedule's interval: the tick is skipped, because runs that
+ * pile up cost money. 1: skipped; 0; -1.
+ */
+static int skip_overlap(struct store_tx *tx, struct look *l, const struct schedule_row *row,
+                        struct tick_row *tick, struct error *err)
+{
+        char note[80];
+        int64_t turn;
+        int rc;
+
+        if (row->kind != SCHEDULE_PERIODIC || row->action != SCHEDULE_TURN ||
+            row->missed == MISSED_ALL)
+                return 0;
+        rc = tick_row_find_turn(tx, row->id, &turn, err);
+        if (rc != 1)
+                return rc;
+        snprintf(note, sizeof(note), "the turn before it (trn-%lld) has not ended",
+                 (long long)turn);
+        tick->state = TICK_SKIPPED;
+        tick->ended_ms = l->now_ms;
+        tick->note = note;
+        rc = tick_row_end(tx, tick, err);
+        if (rc == 1)
+                rc = journal(tx, l, row, tick, err);
+        tick->note = NULL;
+        return rc < 0 ? -1 : 1;
 }
 
 /* 1: it is ours to run, and the look has taken it; 0; -1. */
 static int claim(struct store_tx *tx, struct look *l, struct tick_row *tick, struct error *err)
 {
-        struct claim *c = &l->claims[l->claim_count];
-        int rc = tick_row_claim(tx, tick->id, l->now_ms, err);
+        struct schedule_row *row;
+        int rc = schedule_row_get(tx, tick->schedule, &row, err), direct = 0;
 
-        if (rc == 1)
-                rc = schedule_row_get(tx, tick->schedule, &c->row, err);
         if (rc != 1)
                 return rc;
-        c->tick = tick;
+        rc = skip_overlap(tx, l, row, tick, err);
+        if (rc == 0 && row->channel)
+                rc = direct = person_row_is_direct(tx, row->adapter, row->channel, err);
+        if (rc >= 0 && tick->state == TICK_PENDING)
+                rc = tick_row_claim(tx, tick->id, l->now_ms, err);
+        else
+                rc = rc < 0 ? -1 : 0;
+        if (rc != 1) {
+                free(row);
+                return rc;
+        }
         tick->state = TICK_RUNNING;
         tick->started_ms = l->now_ms;
-        l->claim_count++;
+        l->claims[l->claim_count++] = (struct claim){ row, tick, direct == 1 };
         return 1;
 }
 
@@ -194,12 +249,13 @@ static void on_looked(void *arg, const struct error *err)
                 s->revived = true;
         bus_publish(s->env.bus, &l->batch);
         s->stats.skipped += l->skipped;
+        s->stats.failed += l->failed;
         for (size_t i = 0; i < l->due_count; i++)
                 event_files_ticked(s, l->due[i]);
         /* what is claimed and not started is resumed by the next run */
         for (size_t i = 0; i < l->claim_count && !s->quiet; i++) {
-                tick_start(s, l->claims[i].row, l->claims[i].tick);
-                l->claims[i] = (struct claim){ NULL, NULL };
+                tick_start(s, l->claims[i].row, l->claims[i].tick, l->claims[i].direct);
+                l->claims[i] = (struct claim){ NULL, NULL, false };
         }
         sleep_until(s, l->first_ms);
         look_free(l);
@@ -221,6 +277,7 @@ void due_look(struct schedule *s)
         s->looking = true;
         l = mem_zalloc(sizeof(*l));
         l->schedule = s;
+        l->zone = schedule_default_zone(s);
         l->now_ms = clock_wall_ms();
         l->room = RUNNING_MAX - s->running_count;
         l->revive = !s->revived;

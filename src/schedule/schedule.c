@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/timezone.h"
 #include "schedule/schedule_private.h"
 
 /* ---- configuration ---- */
@@ -52,6 +53,11 @@ static void free_confs(struct schedule *s)
 const struct schedule_conf *schedule_get_conf(const struct schedule *s)
 {
         return s->conf;
+}
+
+const char *schedule_default_zone(const struct schedule *s)
+{
+        return s->conf->timezone ? s->conf->timezone : s->system_zone;
 }
 
 int schedule_check_limits(struct store_tx *tx, const struct schedule_conf *conf, int64_t person,
@@ -215,6 +221,7 @@ struct schedule *schedule_open(const struct schedule_env *env, const struct sche
         s->dir = mem_strdup(env->dir);
         s->env.dir = s->dir;
         TAILQ_INIT(&s->checks);
+        s->system_zone = timezone_system_name();
         due_open(s);
         schedule_set_conf(s, conf);
         s->messages = tick_messages_open(s);
@@ -255,6 +262,7 @@ void schedule_close(struct schedule *s)
         tick_messages_close(s);
         free_confs(s);
         free(s->dir);
+        free(s->system_zone);
         free(s);
 }
 

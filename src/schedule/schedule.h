@@ -78,6 +78,8 @@ void schedule_wake(struct schedule *s);
 void schedule_contract(struct schedule *s, struct road_schedule *out);
 /* Constant, until schedule_close: store functions may read it. */
 const struct schedule_conf *schedule_get_conf(const struct schedule *s);
+/* Of people and event files without their own; the same holds. */
+const char *schedule_default_zone(const struct schedule *s);
 /*
  * Inside a store function, before a row is inserted: 0, or ERR_LIMIT when the person (0: nobody) or
  * everybody together has too many active ones.

@@ -29,6 +29,7 @@ struct schedule {
         const struct schedule_conf *conf;
         struct old_conf *old;
         char *dir;
+        char *system_zone;
         bool started, quiet; /* quiet: starts nothing new */
         bool closing;        /* leave failed writes to the next run */
         unsigned writes;     /* in flight; schedule_close waits for them */
@@ -90,6 +91,7 @@ struct tick_run {
         json_t *options;   /* of the row; an object */
         struct buf output; /* of its check; tick.c adds it to the text */
         int64_t late_ms;   /* 0: in time */
+        bool direct;       /* the row's chat is a direct one */
         enum tick_phase phase;
         void *check; /* check.c's own */
         TAILQ_ENTRY(tick_run) next;
@@ -103,7 +105,7 @@ struct tick_run {
 };
 
 /* Takes the rows. */
-void tick_start(struct schedule *s, struct schedule_row *row, struct tick_row *tick);
+void tick_start(struct schedule *s, struct schedule_row *row, struct tick_row *tick, bool direct);
 /* The schedule closes: ends what takes long. The next run resumes it. */
 void tick_stop(struct tick_run *t);
 

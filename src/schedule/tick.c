@@ -238,8 +238,26 @@ void tick_stop(struct tick_run *t)
 
 void tick_describe_lateness(const struct tick_run *t, struct buf *out)
 {
-        (void)t;
-        (void)out;
+        const struct schedule *s = t->schedule;
+        const char *name = t->row->timezone ? t->row->timezone : schedule_default_zone(s);
+        struct time_zone *zone;
+        struct error err;
+
+        if (t->late_ms <= 0)
+                return;
+        zone = timezone_new(name, &err);
+        if (!zone)
+                zone = timezone_new("UTC", &err);
+        buf_addstr(out, "(late: it was due ");
+        when_describe(t->tick->due_ms, zone, clock_wall_ms(), out);
+        buf_addstr(out, ", ");
+        when_describe_span(t->late_ms, out);
+        buf_addstr(out, " ago");
+        if (t->tick->runs > 1)
+                buf_addf(out, "; it stands for %lld%s missed times", (long long)t->tick->runs,
+                         t->tick->runs >= MISSED_COUNTED ? " or more" : "");
+        buf_addstr(out, ")");
+        timezone_free(zone);
 }
 
 /* What is asked of the agent; "[EVENT:...]" precedes it, see schedule_fired_receive. */
@@ -312,7 +330,7 @@ static void fire(struct tick_run *t)
                 .platform = platform,
                 .channel = row->channel,
                 .thread = row->thread,
-                .direct = chat && strcmp(chat, "dm") == 0,
+                .direct = t->direct || (chat && strcmp(chat, "dm") == 0),
                 .person = json_string_value(json_object_get(t->options, "mention")),
                 .agent = json_string_value(json_object_get(t->options, "agent")),
                 .trace = row->kind == SCHEDULE_PERIODIC ? NULL : row->trace,
@@ -366,7 +384,7 @@ static void begin(struct tick_run *t)
         }
 }
 
-void tick_start(struct schedule *s, struct schedule_row *row, struct tick_row *tick)
+void tick_start(struct schedule *s, struct schedule_row *row, struct tick_row *tick, bool direct)
 {
         struct tick_run *t = mem_zalloc(sizeof(*t));
         int64_t from_ms = tick->not_before_ms > tick->due_ms ? tick->not_before_ms : tick->due_ms;
@@ -374,6 +392,7 @@ void tick_start(struct schedule *s, struct schedule_row *row, struct tick_row *t
         t->schedule = s;
         t->row = row;
         t->tick = tick;
+        t->direct = direct;
         t->options = row->options ? json_loads(row->options, 0, NULL) : NULL;
         if (!json_is_object(t->options)) {
                 json_decref(t->options);
