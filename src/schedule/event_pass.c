@@ -222,7 +222,7 @@ static int known_read(struct store_tx *tx, const struct event_pass *p, struct kn
 
         *out = (struct known_rows){ 0 };
         while ((rc = schedule_row_next(s, &row, err)) == 1) {
-                if (strncmp(row.request_key, prefix, strlen(prefix)) != 0 ||
+                if (!row.request_key || strncmp(row.request_key, prefix, strlen(prefix)) != 0 ||
                     (p->only && strcmp(row.name, p->only) != 0))
                         continue;
                 out->items = mem_realloc(out->items, (out->count + 1) * sizeof(*out->items));

@@ -149,7 +149,7 @@ static void one_shot(struct world *w, int64_t in_ms)
 {
         int64_t at_ms = clock_wall_ms() + in_ms;
 
-        w->row = (struct schedule_row){ .source = "file",
+        w->row = (struct schedule_row){ .source = "api",
                                         .name = "tea.json",
                                         .kind = SCHEDULE_ONE_SHOT,
                                         .action = SCHEDULE_TURN,
