@@ -226,13 +226,15 @@ const struct cli_command commands[] = {
           "  dragoman route replay --since 2d --config new.json\n",
           route_flags, route_command },
 
-        { "send", "ADAPTER/CHANNEL TEXT [--idempotency-key KEY]", "send a message",
+        { "send", "ADAPTER/CHANNEL|PERSON TEXT [--idempotency-key KEY]", "send a message",
           "Puts a message into the outbox, which delivers it like an answer, with pacing and\n"
-          "retries. TEXT is Markdown; - reads it from standard input. Put -- before a text that\n"
+          "retries. PERSON is somebody (per-3, telegram:42, or a name that only one has), wherever\n"
+          "they are reached best, after their quiet hours. TEXT is Markdown; - reads it from standard input. Put -- before a text that\n"
           "begins with a dash.\n"
           "\n"
           "Examples:\n"
           "  dragoman send tg/12345 'The build is **green**.'\n"
+          "  dragoman send per-3 'The build is **red**.'\n"
           "  make 2>&1 | tail -5 | dragoman send tg/12345 - --idempotency-key build-17\n",
           send_flags, send_command },
 

@@ -34,13 +34,32 @@ static char *request_body(const struct args *a, const char *to, const char *text
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_strn(&b, "instanceId", to, (size_t)(slash - to));
-        jsonw_str(&b, "to", slash + 1);
+        if (slash) {
+                jsonw_strn(&b, "instanceId", to, (size_t)(slash - to));
+                jsonw_str(&b, "to", slash + 1);
+        } else {
+                jsonw_str(&b, "person", to);
+        }
         jsonw_str(&b, "text", text);
         jsonw_opt(&b, "threadId", args_value(a, "thread"));
         jsonw_opt(&b, "replyTo", args_value(a, "reply-to"));
         jsonw_close(&b, '}');
         return buf_take(&b);
+}
+
+static void print_sent(const json_t *data)
+{
+        const char *schedule = json_str(data, "scheduleId", NULL);
+        const char *until = json_str(data, "notBefore", NULL);
+
+        if (!schedule)
+                printf("%s %s; follow it with: dragoman why %s\n",
+                       json_str(data, "deliveryId", "?"), json_str(data, "status", "?"),
+                       json_str(data, "deliveryId", "?"));
+        else
+                printf("%s %s%s%s; follow it with: dragoman schedule history %s\n", schedule,
+                       json_str(data, "status", "?"), until ? " until " : "", until ? until : "",
+                       schedule);
 }
 
 static int post(struct args *a, struct client *c, struct error *err)
@@ -60,9 +79,7 @@ static int post(struct args *a, struct client *c, struct error *err)
                 if (rc == 0 && a->json)
                         print_json(data);
                 else if (rc == 0)
-                        printf("%s %s; follow it with: dragoman why %s\n",
-                               json_str(data, "deliveryId", "?"), json_str(data, "status", "?"),
-                               json_str(data, "deliveryId", "?"));
+                        print_sent(data);
         }
         json_decref(json);
         free(text);
@@ -72,9 +89,9 @@ static int post(struct args *a, struct client *c, struct error *err)
 
 int send_command(struct args *a)
 {
-        const char *to = args_operand(a, "ADAPTER/CHANNEL");
+        const char *to = args_operand(a, "ADAPTER/CHANNEL or PERSON");
 
-        if (!to || !args_operand(a, "TEXT") || !args_channel(a, to))
+        if (!to || !args_operand(a, "TEXT") || (strchr(to, '/') && !args_channel(a, to)))
                 return CLI_USAGE;
         if (a->next < a->operand_count)
                 return command_usage_error(a->command,

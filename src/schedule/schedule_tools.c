@@ -13,6 +13,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/report/row_json.h"
+#include "schedule/notice.h"
 #include "schedule/reach.h"
 #include "schedule/reminders.h"
 #include "schedule/schedule_private.h"
@@ -254,6 +255,45 @@ static void cancel(struct schedule *s, const struct schedule_caller *by,
         start(s, by, q, write_cancel, done, arg);
 }
 
+/* ---- message_person ---- */
+
+static int write_notice(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct tool_job *j = arg;
+        struct notice_wish wish = { .text = json_str(j->arguments, "text", ""),
+                                    .request_key = j->request_key,
+                                    .created_by = arena_printf(&j->arena, "agent %s",
+                                                               j->by.agent ? j->by.agent : "?"),
+                                    .trace = j->by.trace,
+                                    .now_ms = j->now_ms };
+        const char *named = argument(j, "person");
+        struct notice notice;
+        int64_t person;
+
+        if (find_person(tx, j, named, &person, err) < 0)
+                return -1;
+        if (person == 0)
+                return error_set(err, ERR_MISSING, "nothing is known of the person who asks");
+        wish.to = arena_printf(&j->arena, "per-%lld", (long long)person);
+        wish.asked = !named;
+        if (notice_add(tx, j->conf, &wish, &notice, err) < 0)
+                return -1;
+        buf_clear(&j->result);
+        jsonw_open(&j->result, '{');
+        row_json_id(&j->result, "id", "sch-", notice.schedule);
+        jsonw_str(&j->result, "status", notice.not_before_ms ? "deferred" : "queued");
+        if (notice.not_before_ms)
+                row_json_time(&j->result, "notBefore", notice.not_before_ms);
+        jsonw_close(&j->result, '}');
+        return 0;
+}
+
+static void message_person(struct schedule *s, const struct schedule_caller *by,
+                           const struct tool_request *q, platform_tool_fn *done, void *arg)
+{
+        start(s, by, q, write_notice, done, arg);
+}
+
 /* ---- the table ---- */
 
 const struct schedule_tool reminder_tools[] = {
@@ -291,5 +331,17 @@ const struct schedule_tool reminder_tools[] = {
                           "\"description\":\"such as sch-12\"}},\"required\":[\"id\"]}",
             .writes = true },
           cancel },
+        { { .name = "message_person",
+            .help = "Send a message to a person wherever they are reached best, on any platform: "
+                    "to the one who asks, or to somebody else if you may. Quiet hours of somebody "
+                    "else put it off, and their daily cap may refuse it.",
+            .parameters = "{\"properties\":{"
+                          "\"person\":{\"type\":\"string\",\"maxLength\":200,\"description\":"
+                          "\"per-3, telegram:42 or a name; default: the one who asks\"},"
+                          "\"text\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4000,"
+                          "\"description\":\"Markdown\"}},"
+                          "\"required\":[\"text\"]}",
+            .writes = true },
+          message_person },
         { { NULL }, NULL },
 };

@@ -5,10 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
+#include "../lib/rows.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -156,6 +158,93 @@ static void a_message_to_a_person_goes_to_their_direct_chat(void **state)
         api_rig_expect(r, "GET", "/api/v2/deliveries/dlv-4", NULL, 200, "\"channel\":\"chat-9\"");
 }
 
+#define SEND "/api/v2/messages/send"
+
+static void a_message_to_a_person_finds_its_chat(void **state)
+{
+        static const struct {
+                const char *body;
+                int status;
+                const char *part;
+        } rows[] = {
+                { "{\"person\":\"per-1\",\"text\":\"one\"}", 202,
+                  "{\"data\":{\"scheduleId\":\"sch-1\",\"personId\":\"per-1\","
+                  "\"status\":\"queued\",\"traceId\":" },
+                { "{\"person\":\"api:7\",\"text\":\"two\"}", 202, "\"personId\":\"per-1\"" },
+                { "{\"person\":\"@ann\",\"text\":\"three\",\"buttons\":[{\"text\":\"OK\","
+                  "\"data\":\"ok\"}]}",
+                  202, "\"scheduleId\":\"sch-3\"" },
+                { "{\"person\":\"ann\",\"text\":\"four\"}", 429,
+                  "'per-1' gets no more than 3 unasked messages a day (their dailyCap)" },
+                { "{\"person\":\"bob\",\"text\":\"x\"}", 404, "there is no person 'bob'" },
+                { "{\"person\":\"per-1\",\"to\":\"c\",\"text\":\"x\"}", 400,
+                  "cannot be combined with instanceId" },
+                { "{\"text\":\"x\"}", 400, "is required, unless person is given" },
+                { "{\"person\":\"per-1\",\"text\":\"x\",\"buttons\":[{\"text\":\"OK\"}]}", 400,
+                  "needs either data or url" },
+                { "{\"person\":\"per-1\"}", 400, "\"text\":[" },
+        };
+        struct api_rig *r = *state;
+
+        say(r, "api", "7", "Ann", "hi", "re: hi");
+        api_rig_expect(r, "PATCH", PERSONS "/per-1", "{\"dailyCap\":3}", 200, NULL);
+        for (size_t i = 0; i < COUNT(rows); i++)
+                api_rig_expect(r, "POST", SEND, rows[i].body, rows[i].status, rows[i].part);
+        assert_int_equal(rows_count(r->store, "schedules WHERE source = 'notice'"), 3);
+        assert_string_equal(rows_text(r->store, "options FROM schedules WHERE id = 3"),
+                            "{\"buttons\":[[{\"text\":\"OK\",\"data\":\"ok\"}]]}");
+        assert_string_equal(rows_text(r->store, "created_by FROM schedules WHERE id = 1"),
+                            "the operator");
+        say(r, "terminal", "9", "Ann", "hi", "re: hi");
+        api_rig_expect(r, "POST", SEND, "{\"person\":\"Ann\",\"text\":\"x\"}", 409,
+                       "several persons are named 'Ann': 'per-2' (Ann, cli:9), 'per-1' (Ann, "
+                       "api:7)");
+}
+
+static void expect_repeated(struct api_rig *r, const char *body, int status, const char *part)
+{
+        struct api_answer a;
+        struct http_raw c;
+
+        api_rig_send(r, &c, "POST", SEND, "Idempotency-Key: k1\r\n", body);
+        a = api_rig_receive(&c);
+        if (a.status != status || !strstr(a.text, part))
+                fail_msg("%s", a.text);
+        api_answer_release(&a);
+}
+
+static void a_repeated_request_is_one_notice(void **state)
+{
+        static const char body[] = "{\"person\":\"per-1\",\"text\":\"one\"}";
+        struct api_rig *r = *state;
+
+        say(r, "api", "7", "Ann", "hi", "re: hi");
+        expect_repeated(r, body, 202, "\"status\":\"queued\"");
+        expect_repeated(r, body, 202,
+                        "{\"scheduleId\":\"sch-1\",\"personId\":\"per-1\","
+                        "\"status\":\"duplicate\"}");
+        expect_repeated(r, "{\"person\":\"per-1\",\"text\":\"two\"}", 409,
+                        "this idempotency key was used for another request");
+        assert_int_equal(rows_count(r->store, "schedules"), 1);
+        assert_int_equal(rows_number(r->store, "notice_count FROM persons"), 1);
+}
+
+static void quiet_hours_defer_a_message_to_a_person(void **state)
+{
+        struct api_rig *r = *state;
+
+        say(r, "api", "7", "Ann", "hi", "re: hi");
+        /* it is quiet but for a minute about twelve hours from now */
+        api_rig_expect(r, "PATCH", PERSONS "/per-1",
+                       time(NULL) / 43200 % 2 ? "{\"timezone\":\"UTC\",\"quietHours\":"
+                                                "\"00:00-06:00; 06:01-24:00\"}"
+                                              : "{\"timezone\":\"UTC\",\"quietHours\":"
+                                                "\"00:00-18:00; 18:01-24:00\"}",
+                       200, NULL);
+        api_rig_expect(r, "POST", SEND, "{\"person\":\"per-1\",\"text\":\"one\"}", 202,
+                       "\"status\":\"deferred\",\"notBefore\":\"20");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -167,6 +256,12 @@ int main(void)
                                                 api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_message_to_a_person_goes_to_their_direct_chat,
                                                 setup, api_rig_teardown),
+                cmocka_unit_test_setup_teardown(a_message_to_a_person_finds_its_chat, setup,
+                                                api_rig_teardown),
+                cmocka_unit_test_setup_teardown(a_repeated_request_is_one_notice, setup,
+                                                api_rig_teardown),
+                cmocka_unit_test_setup_teardown(quiet_hours_defer_a_message_to_a_person, setup,
+                                                api_rig_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,6 +483,30 @@ static void a_tool_reaches_others_only_if_it_may(void **state)
                          w->bob);
 }
 
+/* Ann's and Bob's accounts have no direct chat; their ids name one. */
+static void a_tool_sends_to_a_person_once_per_call(void **state)
+{
+        struct world *w = *state;
+        struct schedule_caller free_agent = ann_here;
+
+        free_agent.everywhere = true;
+        rig_update(w->g, "identities SET adapter = 'tg'", 0, 0);
+        for (int i = 0; i < 2; i++)
+                says(call(w, &ann_here, "message_person", json_pack("{s:s}", "text", "done"), "a"),
+                     "{\"id\":\"sch-1\",\"status\":\"queued\"}");
+        assert_int_equal(rig_count(w->g, "schedules WHERE source = 'notice'"), 1);
+        assert_string_equal(rig_text(w->g, "created_by FROM schedules"), "agent helper");
+        says(call(w, &ann_here, "message_person",
+                  json_pack("{s:s, s:s}", "text", "done", "person", "telegram:43"), "b"),
+             "reaches only the person who asks");
+        says(call(w, &free_agent, "message_person",
+                  json_pack("{s:s, s:s}", "text", "done", "person", "telegram:43"), "c"),
+             "sch-2");
+        assert_int_equal(rig_number(w->g, "person FROM schedules WHERE id = 2"), w->bob);
+        /* what the person asked for is not counted */
+        assert_int_equal(rig_count(w->g, "persons WHERE notice_count = 1"), 1);
+}
+
 static void a_tool_lists_and_cancels_what_the_chat_has(void **state)
 {
         const struct said ann_alone = { "42", "42", CHAT_DM, false };
@@ -573,6 +597,7 @@ int main(void)
                 TEST(quiet_hours_and_zone_are_the_persons),
                 TEST(a_tool_reminds_once_per_call),
                 TEST(a_tool_reaches_others_only_if_it_may),
+                TEST(a_tool_sends_to_a_person_once_per_call),
                 TEST(a_tool_lists_and_cancels_what_the_chat_has),
                 TEST(a_schedule_runs_by_hand),
                 TEST(those_of_files_and_events_end_with_these),

@@ -8,13 +8,17 @@
 #include <string.h>
 
 #include "api/core/request.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "platform/platform.h"
+#include "road/report/row_json.h"
 #include "road/road.h"
 #include "rows/person_row.h"
+#include "schedule/notice.h"
+#include "schedule/schedule.h"
 #include "store/store.h"
 
 #define TEXT_MAX    262144
@@ -27,7 +31,7 @@ struct send_button {
 
 /* One struct for all bodies; each route's table fills its part. */
 struct send_ask {
-        const char *adapter, *to, *thread, *reply_to, *text, *message_id, *emoji;
+        const char *adapter, *to, *person, *thread, *reply_to, *text, *message_id, *emoji;
         const char *path, *name, *mime, *as, *author;
         bool broadcast;
         struct field_list buttons;
@@ -36,11 +40,12 @@ struct send_ask {
 /* ---- tables ---- */
 
 /* clang-format off */
-#define WHERE_FIELDS                                                                            \
-        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128,                   \
+#define WHERE_FIELDS WHERE_FIELDS_IF(true)
+#define WHERE_FIELDS_IF(needed)                                                                 \
+        { "instanceId", FIELD_STRING, .required = (needed), .min = 1, .max = 128,               \
           FIELD_AT(send_ask, adapter), .help = "Name of the adapter that sends." },            \
-        { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, FIELD_AT(send_ask, to),   \
-          .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
+        { "to", FIELD_STRING, .required = (needed), .min = 1, .max = 512,                       \
+          FIELD_AT(send_ask, to), .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
                   "written to the adapter in a direct message." },                              \
         { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(send_ask, thread),           \
           .help = "A thread inside the chat." }
@@ -65,7 +70,11 @@ static const struct field button_fields[] = {
         FIELD_END,
 };
 static const struct field send_fields[] = {
-        WHERE_FIELDS,
+        WHERE_FIELDS_IF(false),
+        { "person", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(send_ask, person),
+          .help = "Instead of instanceId and to: a person (per-3, telegram:42, or a name that only "
+                  "one has), wherever they are reached best. Their quiet hours defer the message, "
+                  "their dailyCap counts it." },
         { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX,
           FIELD_AT(send_ask, text),
           .help = "Markdown; rendered for the platform and split to its length." },
@@ -257,11 +266,25 @@ static bool reaches_file(const struct key *k, const char *path)
         return yes;
 }
 
+/* false: answered with 400. */
+static bool check_buttons(struct http_exchange *x, const struct send_ask *ask)
+{
+        const struct send_button *b = ask->buttons.items;
+
+        for (size_t i = 0; i < ask->buttons.count; i++) {
+                if (!b[i].data == !b[i].url) {
+                        reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                                    "buttons[%zu] needs either data or url", i);
+                        return false;
+                }
+        }
+        return true;
+}
+
 /* false: answered; it may not be sent. */
 static bool check(struct http_exchange *x, const struct send_ask *ask, enum delivery_kind kind)
 {
         struct adapters *adapters = api_of(x)->env.adapters;
-        const struct send_button *b = ask->buttons.items;
         unsigned needed = kind == DELIVER_EDIT || kind == DELIVER_DELETE ? ADAPTER_EDITS
                           : kind == DELIVER_REACT                        ? ADAPTER_REACTIONS
                           : kind == DELIVER_UPLOAD                       ? ADAPTER_FILES
@@ -277,13 +300,8 @@ static bool check(struct http_exchange *x, const struct send_ask *ask, enum deli
                             delivery_kind_name(kind));
                 return false;
         }
-        for (size_t i = 0; i < ask->buttons.count; i++) {
-                if (!b[i].data == !b[i].url) {
-                        reply_error(x, 400, "VALIDATION_ERROR", NULL,
-                                    "buttons[%zu] needs either data or url", i);
-                        return false;
-                }
-        }
+        if (!check_buttons(x, ask))
+                return false;
         if (ask->path && (ask->path[0] == '/' || !request_path_is_inside(ask->path))) {
                 reply_error(x, 400, "VALIDATION_ERROR", NULL,
                             "path must lie inside the workspace folder");
@@ -335,6 +353,115 @@ static void on_chat(void *arg, const struct error *err)
         send_job_free(j);
 }
 
+/* ---- to a person, wherever they are ---- */
+
+struct notice_job {
+        struct send_job *send;
+        const struct schedule_conf *conf;
+        struct schedule *schedule;
+        char *by, *buttons;
+        int64_t now_ms;
+        struct notice result;
+};
+
+static int write_notice(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct notice_job *n = arg;
+        const struct send_job *j = n->send;
+
+        return notice_add(tx, n->conf,
+                          &(struct notice_wish){ .to = j->ask.person,
+                                                 .text = j->ask.text,
+                                                 .buttons = n->buttons,
+                                                 .request_key = j->key,
+                                                 .request_hash = j->key ? j->hash : NULL,
+                                                 .created_by = n->by,
+                                                 .trace = j->trace,
+                                                 .now_ms = n->now_ms },
+                          &n->result, err);
+}
+
+static void reply_notice(struct http_exchange *x, const struct notice_job *n)
+{
+        const struct notice *r = &n->result;
+        struct buf data;
+
+        buf_init(&data, 0);
+        jsonw_open(&data, '{');
+        row_json_id(&data, "scheduleId", "sch-", r->schedule);
+        row_json_id(&data, "personId", "per-", r->person);
+        jsonw_str(&data, "status",
+                  r->duplicate       ? "duplicate"
+                  : r->not_before_ms ? "deferred"
+                                     : "queued");
+        if (r->not_before_ms)
+                row_json_time(&data, "notBefore", r->not_before_ms);
+        if (!r->duplicate)
+                jsonw_str(&data, "traceId", n->send->trace);
+        jsonw_close(&data, '}');
+        reply_data(x, 202, &data);
+}
+
+static void on_notice(void *arg, const struct error *err)
+{
+        struct notice_job *n = arg;
+        struct http_exchange *x = api_job_end(&n->send->job);
+
+        if (!err)
+                schedule_wake(n->schedule);
+        if (x && err && err->kind == ERR_LIMIT) /* not soon, as Retry-After would say */
+                reply_error(x, 429, "RATE_LIMITED", NULL, "%s", err->text);
+        else if (x && err)
+                reply_failed(x, err);
+        else if (x)
+                reply_notice(x, n);
+        send_job_free(n->send);
+        free(n->by);
+        free(n->buttons);
+        free(n);
+}
+
+/* Takes j. */
+static void send_notice(struct http_exchange *x, struct send_job *j)
+{
+        struct notice_job *n = mem_zalloc(sizeof(*n));
+
+        n->send = j;
+        n->schedule = api_of(x)->env.schedule;
+        n->conf = schedule_get_conf(n->schedule);
+        n->by = mem_strdup(caller_name(x));
+        n->buttons = buttons_json(&j->ask.buttons);
+        n->now_ms = clock_wall_ms();
+        if (!j->trace[0])
+                id_trace(j->trace);
+        api_job_begin(&j->job, x);
+        store_write(api_of(x)->env.store, write_notice, on_notice, n);
+}
+
+/* 1: to a person; 0: to a chat; -1: answered with 400 or 409. */
+static int check_recipient(struct http_exchange *x, struct send_job *j)
+{
+        const struct send_ask *ask = &j->ask;
+
+        if (ask->person && (ask->adapter || ask->to || ask->thread || ask->reply_to))
+                body_mistake(&j->body, "person",
+                             "cannot be combined with instanceId, to, threadId or replyTo: the "
+                             "chat is found");
+        if (!ask->person && !ask->adapter)
+                body_mistake(&j->body, "instanceId", "is required, unless person is given");
+        if (!ask->person && !ask->to)
+                body_mistake(&j->body, "to", "is required, unless person is given");
+        if (j->body.mistake_count > 0) {
+                reply_mistakes(x, &j->body);
+                return -1;
+        }
+        if (ask->person && !api_of(x)->env.schedule) {
+                reply_error(x, 409, "CONFLICT", NULL, "there is no schedule to send it");
+                return -1;
+        }
+        return ask->person != NULL;
+}
+
 /* ---- handlers ---- */
 
 static void send_as(struct http_exchange *x, enum delivery_kind kind)
@@ -342,6 +469,7 @@ static void send_as(struct http_exchange *x, enum delivery_kind kind)
         struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
         struct send_job *j = mem_zalloc(sizeof(*j));
         const char *key;
+        int to_person;
 
         if (request_key(x, &key) < 0 || request_body(x, &j->body, &j->ask) < 0) {
                 free(j);
@@ -349,7 +477,12 @@ static void send_as(struct http_exchange *x, enum delivery_kind kind)
         }
         j->kind = kind;
         copy_headers(j, x, key);
-        if (check(x, &j->ask, kind)) {
+        to_person = check_recipient(x, j);
+        if (to_person == 1 && check_buttons(x, &j->ask)) {
+                send_notice(x, j);
+                return;
+        }
+        if (to_person == 0 && check(x, &j->ask, kind)) {
                 if (policy && strncmp(j->ask.to, "per-", 4) == 0) /* follow merges */
                         j->person = persons_current(policy->persons, field_id("per-", j->ask.to));
                 if (j->person > 0) {
@@ -402,9 +535,12 @@ static void delete_message(struct http_exchange *x)
 
 const struct route send_routes[] = {
         { "POST", "/api/v2/messages/send", SCOPE_WRITE, send_text, REACH_BODY,
-          .summary = "Send a message through an adapter. The header Idempotency-Key makes "
-                     "repeating the request harmless.",
-          .body = send_fields, .status = 202, .answer = ANSWER,
+          .summary = "Send a message through an adapter, or to a person. The header "
+                     "Idempotency-Key makes repeating the request harmless.",
+          .body = send_fields, .status = 202,
+          .answer = ANSWER " To a person: {\"data\": {\"scheduleId\", \"personId\", "
+                           "\"status\": queued, deferred or duplicate, \"notBefore\": the end "
+                           "of their quiet hours, \"traceId\"}}.",
           .example = ROUTE_JSON(
                   { "instanceId" : "api", "to" : "support-17", "text" : "It is **noon**." }),
           .example_answer = EXAMPLE_ANSWER },
