@@ -228,9 +228,9 @@ const struct cli_command commands[] = {
 
         { "send", "ADAPTER/CHANNEL|PERSON TEXT [--idempotency-key KEY]", "send a message",
           "Puts a message into the outbox, which delivers it like an answer, with pacing and\n"
-          "retries. PERSON is somebody (per-3, telegram:42, or a name that only one has), wherever\n"
-          "they are reached best, after their quiet hours. TEXT is Markdown; - reads it from standard input. Put -- before a text that\n"
-          "begins with a dash.\n"
+          "retries. TEXT is Markdown; - reads it from standard input. Put -- before a text that\n"
+          "begins with a dash. PERSON is somebody (per-3, telegram:42, or a name that only one\n"
+          "has): they get it wherever they are reached best, after their quiet hours.\n"
           "\n"
           "Examples:\n"
           "  dragoman send tg/12345 'The build is **green**.'\n"

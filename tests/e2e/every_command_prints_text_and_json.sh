@@ -59,7 +59,7 @@ delivery=$(json .deliveryId send terminal/room "a word" --idempotency-key once)
 equal "$(json .deliveryId send terminal/room "a word" --idempotency-key once)" "$delivery"
 equal "$(json .status send terminal/room "a word" --idempotency-key once)" duplicate
 exits 1 send nobody/room "a word"
-exits 64 send nowhere "a word"
+exits 1 send nowhere "a word"
 
 equal "$(json .items.0.id dead-letters)" "$bad"
 exits 0 dead-letters

@@ -45,7 +45,8 @@ struct send_ask {
         { "instanceId", FIELD_STRING, .required = (needed), .min = 1, .max = 128,               \
           FIELD_AT(send_ask, adapter), .help = "Name of the adapter that sends." },            \
         { "to", FIELD_STRING, .required = (needed), .min = 1, .max = 512,                       \
-          FIELD_AT(send_ask, to), .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
+          FIELD_AT(send_ask, to),                                                               \
+          .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
                   "written to the adapter in a direct message." },                              \
         { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(send_ask, thread),           \
           .help = "A thread inside the chat." }
