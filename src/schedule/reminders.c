@@ -126,6 +126,32 @@ static int set_time(const struct reminder_wish *w, const struct when *when,
         return 0;
 }
 
+/* Without a person, as in a turn that a schedule began, the chat has the limit of one. */
+static int check_chat_limit(struct store_tx *tx, const struct schedule_conf *conf,
+                            const struct reminder_wish *w, struct error *err)
+{
+        struct schedule_filter here = { .adapter = w->adapter,
+                                        .channel = w->channel,
+                                        .source = "reminder",
+                                        .limit = conf->pending_per_person };
+        struct store_stmt *s;
+        struct schedule_row row;
+        int64_t count = 0;
+        int rc;
+
+        if (w->person > 0 || strcmp(w->source, "reminder") != 0)
+                return 0;
+        s = schedule_row_list_next(tx, &here);
+        while ((rc = schedule_row_next(s, &row, err)) == 1)
+                count++;
+        if (rc == 0 && count >= conf->pending_per_person)
+                return error_set(err, ERR_LIMIT,
+                                 "%lld of them are pending in this chat already "
+                                 "(schedule.pendingPerPerson); cancel one first",
+                                 (long long)count);
+        return rc;
+}
+
 int reminder_make(struct store_tx *tx, const struct schedule_conf *conf,
                   const struct reminder_wish *w, struct arena *a, struct schedule_row *out,
                   struct error *err)
@@ -154,7 +180,8 @@ int reminder_make(struct store_tx *tx, const struct schedule_conf *conf,
                                  "missed is '%.40s', but must be once, all or "
                                  "skip",
                                  missed);
-        if (schedule_check_limits(tx, conf, w->person, err) < 0)
+        if (schedule_check_limits(tx, conf, w->person, err) < 0 ||
+            check_chat_limit(tx, conf, w, err) < 0)
                 return -1;
         out->timezone = w->timezone ? arena_strdup(a, w->timezone)
                                     : reminder_zone(tx, conf, w->person, a, err);

@@ -356,6 +356,18 @@ static void only_its_person_ends_a_reminder(void **state)
         assert_int_equal(rig_count(w->g, "schedules WHERE state = 'active'"), 0);
 }
 
+static void where_nobody_has_a_name_the_chats_are_shown(void **state)
+{
+        const struct said terminal = { NULL, "default", CHAT_DM, false };
+        struct world *w = *state;
+
+        command_by(w, &terminal, "remind", "1h one");
+        command_by(w, &(struct said){ NULL, "other", CHAT_DM, false }, "remind", "1h two");
+        says(command_by(w, &terminal, "reminders", ""), "one");
+        says_not(w->answer.data, "two");
+        says(command_by(w, &terminal, "reminders", cancel(w, "one")), "is cancelled: one");
+}
+
 static void a_person_has_a_limit(void **state)
 {
         struct world *w = *state;
@@ -459,6 +471,23 @@ static void a_tool_reminds_once_per_call(void **state)
                   "e"),
              "must stand alone");
         assert_int_equal(rig_count(w->g, "schedules"), 3);
+}
+
+static void turns_without_a_person_have_a_limit(void **state)
+{
+        struct schedule_caller nobody = ann_here;
+        struct world *w = *state;
+        char key[20];
+
+        nobody.sender_id = NULL;
+        for (int i = 0; i < 6; i++) {
+                snprintf(key, sizeof(key), "call %d", i);
+                says(call(w, &nobody, "remind",
+                          json_pack("{s:s, s:s, s:b}", "when", "1h", "text", "again", "wake", 1),
+                          key),
+                     i < 5 ? "you get a turn" : "pending in this chat already");
+        }
+        assert_string_equal(rig_text(w->g, "created_by FROM schedules"), "agent helper");
 }
 
 static void a_tool_reaches_others_only_if_it_may(void **state)
@@ -593,9 +622,11 @@ int main(void)
                 TEST(in_a_group_the_person_is_named),
                 TEST(reminders_are_listed_for_their_person),
                 TEST(only_its_person_ends_a_reminder),
+                TEST(where_nobody_has_a_name_the_chats_are_shown),
                 TEST(a_person_has_a_limit),
                 TEST(quiet_hours_and_zone_are_the_persons),
                 TEST(a_tool_reminds_once_per_call),
+                TEST(turns_without_a_person_have_a_limit),
                 TEST(a_tool_reaches_others_only_if_it_may),
                 TEST(a_tool_sends_to_a_person_once_per_call),
                 TEST(a_tool_lists_and_cancels_what_the_chat_has),
