@@ -63,10 +63,11 @@ class Client:
         status = int(head[0].split(" ", 2)[1])
         return status, head[1], await read_body(self.reader, head[1])
 
-    async def request(self, method, path, body=None):
-        """(status, headers, parsed JSON or None). Raises Lost."""
+    async def request(self, method, path, body=None, key=None):
+        """(status, headers, parsed JSON or None). `key` is an idempotency key. Raises Lost."""
         data = json.dumps(body).encode() if body is not None else b""
-        raw = (f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nx-api-key: {self.key}\r\n"
+        once = f"Idempotency-Key: {key}\r\n" if key else ""
+        raw = (f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nx-api-key: {self.key}\r\n{once}"
                f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n").encode() + data
         try:
             status, headers, answer = await asyncio.wait_for(self._exchange(raw), self.timeout)

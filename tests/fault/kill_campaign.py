@@ -17,6 +17,8 @@ SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
 AGENT_POINTS = "http_agent."  # in the call of a webhook agent; see webhooks.py
 STEP_POINTS = ("agent.", "approval.", "turn.before_step", "turn.step_stored")  # of the built-in agent; see agent_campaign.py
 
+SCHEDULE_POINTS = "schedule."  # see schedule_campaign.py
+
 
 def fault_points(of=""):
     """All fault points in the sources, so that new ones are tested without being listed here."""
@@ -27,7 +29,7 @@ def fault_points(of=""):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     names.update(re.findall(r'fault_point\("([^"]+)"\)', f.read()))
     check(names, f"no fault points in {SOURCES}")
-    return sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, *STEP_POINTS))))
+    return sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, SCHEDULE_POINTS, *STEP_POINTS))))
 
 
 def make_plan(rng, points, passes, random_kills):
