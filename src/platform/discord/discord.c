@@ -25,6 +25,7 @@
 #include "platform/platform.h"
 
 #define TOKEN_VARIABLE "DISCORD_BOT_TOKEN"
+#define ID_SHORTEST    15 /* digits; a shorter number after an @ is none */
 
 /* ---- settings ---- */
 
@@ -416,18 +417,21 @@ static bool is_group(const struct adapter *a, const char *channel)
         return a->self && !dc_destination_is_dm(a->self, channel);
 }
 
+/* A user name or, where that is not known, an id. */
 static bool mention(const struct adapter *a, struct slice name, struct buf *out)
 {
         const struct discord *dc = a->self;
         char username[40];
         const char *id;
 
-        if (!dc->intake || name.n == 0 || name.n >= sizeof(username))
+        if (name.n == 0 || name.n >= sizeof(username))
                 return false;
         for (size_t i = 0; i < name.n; i++) /* user names are in lower case, agents may not be */
                 username[i] = (char)tolower((unsigned char)name.p[i]);
         username[name.n] = '\0';
-        id = dc_intake_user_named(dc->intake, username);
+        id = dc->intake ? dc_intake_user_named(dc->intake, username) : NULL;
+        if (!id && name.n >= ID_SHORTEST && dc_id_valid(username))
+                id = username;
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 

@@ -406,7 +406,8 @@ static size_t write_mention(struct md_writer *w, const struct md_run *run, const
 
         if (!w->limits->mention || w->link || (run->style & MD_MONO))
                 return 0;
-        if (isalnum((unsigned char)w->before) || (w->before & 0x80)) /* an e-mail address */
+        /* an e-mail address, or a platform's own markup */
+        if (isalnum((unsigned char)w->before) || (w->before & 0x80) || w->before == '<')
                 return 0;
         while (len < n && len <= NAME_MAX_BYTES &&
                (isalnum((unsigned char)p[len]) || strchr("_.-", p[len])))

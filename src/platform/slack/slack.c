@@ -10,6 +10,7 @@
  */
 #include "platform/slack/slack.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -522,12 +523,20 @@ static bool is_group(const struct adapter *a, const char *channel)
         return channel[0] == 'C' || channel[0] == 'G';
 }
 
+/* A name or, where that is not known, an id such as U012AB3CD. */
 static bool mention(const struct adapter *a, struct slice name, struct buf *out)
 {
         const struct slack *sl = a->self;
         const char *id = sl ? sl_cache_user_named(sl->cache, name.p, name.n) : NULL;
+        bool digit = false, is_id = name.n >= 5 && (*name.p == 'U' || *name.p == 'W');
 
-        return id && buf_addf(out, "<@%s>", id) == 0;
+        if (id)
+                return buf_addf(out, "<@%s>", id) == 0;
+        for (size_t i = 0; is_id && i < name.n; i++) {
+                digit |= isdigit((unsigned char)name.p[i]);
+                is_id = isdigit((unsigned char)name.p[i]) || isupper((unsigned char)name.p[i]);
+        }
+        return is_id && digit && buf_addf(out, "<@%.*s>", (int)name.n, name.p) == 0;
 }
 
 /* A thread begins at any message, also one that was reacted to; a command has none. */
