@@ -59,9 +59,9 @@ int calendar_row_insert(struct store_tx *tx, const struct calendar_event_row *ro
                 "INSERT INTO calendar_events(uid, request_key, title, description, place,"
                 " starts_ms, ends_ms, timezone, capacity, state, adapter, channel, thread,"
                 " reminder_ms, organizer, organizer_name, trace, version, sequence, created_ms,"
-                " updated_ms, announced, guild, platform_event, synced)"
+                " updated_ms, announced, guild, platform_event, synced, platform)"
                 " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) ON CONFLICT DO NOTHING",
+                " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26) ON CONFLICT DO NOTHING",
                 SQL_TEXT(row->uid), SQL_TEXT(row->request_key), SQL_TEXT(row->title),
                 SQL_TEXT(row->description), SQL_TEXT(row->place), SQL_INT(row->starts_ms),
                 SQL_INT(row->ends_ms), SQL_TEXT(row->timezone), SQL_INT(row->capacity),
@@ -70,7 +70,7 @@ int calendar_row_insert(struct store_tx *tx, const struct calendar_event_row *ro
                 SQL_TEXT(row->organizer), SQL_TEXT(row->organizer_name), SQL_TEXT(row->trace),
                 SQL_INT(row->version), SQL_INT(row->sequence), SQL_INT(row->created_ms),
                 SQL_INT(row->updated_ms), SQL_INT(row->announced), SQL_TEXT(row->guild),
-                SQL_TEXT(row->platform_event), SQL_INT(row->synced));
+                SQL_TEXT(row->platform_event), SQL_INT(row->synced), SQL_TEXT(row->platform));
 }
 
 int calendar_row_update(struct store_tx *tx, const struct calendar_event_row *row,
@@ -81,6 +81,7 @@ int calendar_row_update(struct store_tx *tx, const struct calendar_event_row *ro
                 "UPDATE calendar_events SET title = ?2, description = ?3, place = ?4,"
                 " starts_ms = ?5, ends_ms = ?6, timezone = ?7, capacity = ?8, state = ?9,"
                 " adapter = ?10, channel = ?11, thread = ?12, reminder_ms = ?13,"
+                " puts = CASE WHEN sequence < ?14 THEN 0 ELSE puts END,"
                 " sequence = ?14, updated_ms = ?15, version = version + 1"
                 " WHERE id = ?1 AND version = ?16",
                 SQL_INT(row->id), SQL_TEXT(row->title), SQL_TEXT(row->description),
@@ -99,13 +100,21 @@ int calendar_row_touch(struct store_tx *tx, int64_t id, int64_t now_ms, struct e
                         SQL_INT(id), SQL_INT(now_ms));
 }
 
+int calendar_row_lock(struct store_tx *tx, int64_t id, struct error *err)
+{
+        return (int)sql_update(
+                tx, err, "UPDATE calendar_events SET version = version WHERE id = ?1", SQL_INT(id));
+}
+
 int calendar_row_set_announced(struct store_tx *tx, int64_t id, int64_t delivery, int64_t version,
-                               struct error *err)
+                               int64_t sequence, struct error *err)
 {
         return sql_exec(tx, err,
-                        "UPDATE calendar_events SET announcement = ?2, announced = ?3"
+                        "UPDATE calendar_events SET announcement = ?2, announced = ?3,"
+                        " announced_sequence = ?4,"
+                        " message = CASE WHEN announcement = ?2 THEN message ELSE NULL END"
                         " WHERE id = ?1",
-                        SQL_INT(id), SQL_REF(delivery), SQL_INT(version));
+                        SQL_INT(id), SQL_REF(delivery), SQL_INT(version), SQL_INT(sequence));
 }
 
 int calendar_row_set_message(struct store_tx *tx, int64_t id, int64_t delivery, const char *message,
@@ -119,30 +128,28 @@ int calendar_row_set_message(struct store_tx *tx, int64_t id, int64_t delivery, 
                         SQL_INT(id), SQL_INT(delivery), SQL_TEXT(message));
 }
 
-int calendar_row_set_put(struct store_tx *tx, int64_t id, int64_t put, int64_t sequence,
-                         const char *puts, struct error *err)
+int calendar_row_set_reminder(struct store_tx *tx, int64_t id, int64_t schedule, struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE calendar_events SET reminder = ?2 WHERE id = ?1",
+                        SQL_INT(id), SQL_REF(schedule));
+}
+
+int calendar_row_set_put(struct store_tx *tx, int64_t id, int64_t delivery, int64_t sequence,
+                         int64_t puts, struct error *err)
 {
         return sql_exec(tx, err,
                         "UPDATE calendar_events SET put = ?2, synced = ?3, puts = ?4"
                         " WHERE id = ?1",
-                        SQL_INT(id), SQL_REF(put), SQL_INT(sequence), SQL_TEXT(puts));
+                        SQL_INT(id), SQL_REF(delivery), SQL_INT(sequence), SQL_INT(puts));
 }
 
-int calendar_row_set_platform(struct store_tx *tx, int64_t id, int64_t put,
-                              const char *platform_event, struct error *err)
+int calendar_row_set_platform(struct store_tx *tx, int64_t id, const char *platform_event,
+                              struct error *err)
 {
         return sql_exec(tx, err,
-                        "UPDATE calendar_events SET platform_event = ?3,"
-                        " put = CASE WHEN put = ?2 THEN NULL ELSE put END"
+                        "UPDATE calendar_events SET platform_event = ?2, put = NULL"
                         " WHERE id = ?1",
-                        SQL_INT(id), SQL_INT(put), SQL_TEXT(platform_event));
-}
-
-int calendar_row_set_puts(struct store_tx *tx, int64_t id, const char *puts, int64_t sequence,
-                          struct error *err)
-{
-        return sql_exec(tx, err, "UPDATE calendar_events SET puts = ?2, synced = ?3 WHERE id = ?1",
-                        SQL_INT(id), SQL_TEXT(puts), SQL_INT(sequence));
+                        SQL_INT(id), SQL_TEXT(platform_event));
 }
 
 int64_t calendar_row_prune(struct store_tx *tx, int64_t ended_before_ms, int64_t limit,
@@ -167,7 +174,8 @@ int64_t calendar_row_prune(struct store_tx *tx, int64_t ended_before_ms, int64_t
         "SELECT id, uid, request_key, title, description, place, starts_ms, ends_ms, timezone," \
         " capacity, state, adapter, channel, thread, reminder_ms, organizer, organizer_name,"   \
         " trace, version, sequence, created_ms, updated_ms, announcement, message, announced,"  \
-        " guild, platform_event, put, puts, synced FROM calendar_events"
+        " announced_sequence, reminder, guild, platform_event, put, puts, synced, platform"     \
+        " FROM calendar_events"
 
 int calendar_row_next(struct store_stmt *s, struct calendar_event_row *out, struct error *err)
 {
@@ -185,8 +193,10 @@ int calendar_row_next(struct store_stmt *s, struct calendar_event_row *out, stru
                  OUT_TEXT(&out->organizer), OUT_TEXT(&out->organizer_name), OUT_TEXT(&out->trace),
                  OUT_INT(&out->version), OUT_INT(&out->sequence), OUT_INT(&out->created_ms),
                  OUT_INT(&out->updated_ms), OUT_INT(&out->announcement), OUT_TEXT(&out->message),
-                 OUT_INT(&out->announced), OUT_TEXT(&out->guild), OUT_TEXT(&out->platform_event),
-                 OUT_INT(&out->put), OUT_TEXT(&out->puts), OUT_INT(&out->synced));
+                 OUT_INT(&out->announced), OUT_INT(&out->announced_sequence),
+                 OUT_INT(&out->reminder), OUT_TEXT(&out->guild), OUT_TEXT(&out->platform_event),
+                 OUT_INT(&out->put), OUT_INT(&out->puts), OUT_INT(&out->synced),
+                 OUT_TEXT(&out->platform));
         if (!calendar_state_parse(state, &out->state))
                 return error_set(err, ERR_CORRUPT, "calendar event %lld has state '%s'",
                                  (long long)out->id, state);
@@ -203,6 +213,7 @@ struct calendar_event_row *calendar_row_dup(const struct calendar_event_row *row
                 offsetof(struct calendar_event_row, place),
                 offsetof(struct calendar_event_row, timezone),
                 offsetof(struct calendar_event_row, adapter),
+                offsetof(struct calendar_event_row, platform),
                 offsetof(struct calendar_event_row, channel),
                 offsetof(struct calendar_event_row, thread),
                 offsetof(struct calendar_event_row, organizer),
@@ -211,7 +222,6 @@ struct calendar_event_row *calendar_row_dup(const struct calendar_event_row *row
                 offsetof(struct calendar_event_row, message),
                 offsetof(struct calendar_event_row, guild),
                 offsetof(struct calendar_event_row, platform_event),
-                offsetof(struct calendar_event_row, puts),
         };
 
         return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));
@@ -323,12 +333,12 @@ int calendar_member_row_update(struct store_tx *tx, const struct calendar_member
         return (int)sql_update(tx, err,
                                "UPDATE calendar_members SET user_id = ?2, external_source = ?3,"
                                " external_id = ?4, display_name = ?5, status = ?6,"
-                               " queue_no = ?7, since_ms = ?8 WHERE id = ?1",
+                               " queue_no = ?7, since_ms = ?8, reminder = ?9 WHERE id = ?1",
                                SQL_INT(row->id), SQL_REF(row->person),
                                SQL_TEXT(row->external_source), SQL_TEXT(row->external_id),
                                SQL_TEXT(row->display_name),
                                SQL_TEXT(calendar_answer_name(row->answer)), SQL_REF(row->queue_no),
-                               SQL_INT(row->since_ms));
+                               SQL_INT(row->since_ms), SQL_REF(row->reminder));
 }
 
 int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *err)
@@ -338,7 +348,7 @@ int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *er
 
 #define SELECT_MEMBERS                                                                   \
         "SELECT id, event, user_id, external_source, external_id, display_name, status," \
-        " queue_no, since_ms FROM calendar_members"
+        " queue_no, since_ms, reminder FROM calendar_members"
 
 int calendar_member_row_next(struct store_stmt *s, struct calendar_member_row *out,
                              struct error *err)
@@ -352,7 +362,7 @@ int calendar_member_row_next(struct store_stmt *s, struct calendar_member_row *o
         sql_read(s, OUT_INT(&out->id), OUT_INT(&out->event), OUT_INT(&out->person),
                  OUT_TEXT(&out->external_source), OUT_TEXT(&out->external_id),
                  OUT_TEXT(&out->display_name), OUT_TEXT(&answer), OUT_INT(&out->queue_no),
-                 OUT_INT(&out->since_ms));
+                 OUT_INT(&out->since_ms), OUT_INT(&out->reminder));
         if (!calendar_answer_parse(answer, &out->answer))
                 return error_set(err, ERR_CORRUPT, "member %lld has status '%s'",
                                  (long long)out->id, answer);

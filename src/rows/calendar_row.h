@@ -25,9 +25,10 @@ struct calendar_event_row {
         const char *timezone;
         int64_t capacity; /* seats; 0: no limit */
         enum calendar_state state;
-        const char *adapter, *channel, *thread; /* where it is announced */
-        int64_t reminder_ms;                    /* before it begins; 0: none */
-        const char *organizer;                  /* "discord:42", "operator" */
+        const char *adapter, *platform;
+        const char *channel, *thread; /* where it is announced; NULL: nowhere */
+        int64_t reminder_ms;          /* before it begins; 0: none */
+        const char *organizer;        /* "discord:42", "operator" */
         const char *organizer_name;
         const char *trace; /* that of the request that made it */
         int64_t version, sequence;
@@ -35,10 +36,11 @@ struct calendar_event_row {
         /* not written by calendar_row_update: */
         int64_t announcement; /* delivery; 0: none yet */
         const char *message;  /* the platform's id of it, once it is sent */
-        int64_t announced;
+        int64_t announced, announced_sequence;
+        int64_t reminder;                   /* schedule that reminds the chat; 0: none */
         const char *guild, *platform_event; /* the platform's own event */
-        int64_t put;                        /* the last delivery that changes it; 0: none */
-        const char *puts;                   /* digests of what we wrote there and did not see yet */
+        int64_t put;                        /* delivery under way that changes it; 0: none */
+        int64_t puts;                       /* how many showed this sequence */
         int64_t synced;
 };
 
@@ -48,6 +50,8 @@ int calendar_row_insert(struct store_tx *tx, const struct calendar_event_row *ro
 /* 1; 0: no such event, or another version than the row's before; -1. Raises version. */
 int calendar_row_update(struct store_tx *tx, const struct calendar_event_row *row,
                         struct error *err);
+/* Others who change it wait until this transaction ends. 1; 0: no such event; -1. */
+int calendar_row_lock(struct store_tx *tx, int64_t id, struct error *err);
 /* Its members changed: raises version. */
 int calendar_row_touch(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
 
@@ -85,21 +89,19 @@ int64_t calendar_row_prune(struct store_tx *tx, int64_t ended_before_ms, int64_t
 
 /* ---- what people see of it ---- */
 
-/* The delivery shows this version. */
+/* The delivery shows this version and sequence; 0: none does, and none will. */
 int calendar_row_set_announced(struct store_tx *tx, int64_t id, int64_t delivery, int64_t version,
-                               struct error *err);
+                               int64_t sequence, struct error *err);
 /* message NULL: it never arrived, so that the next change announces it again. */
 int calendar_row_set_message(struct store_tx *tx, int64_t id, int64_t delivery, const char *message,
                              struct error *err);
-/* put: the delivery that shows this sequence on the platform. */
-int calendar_row_set_put(struct store_tx *tx, int64_t id, int64_t put, int64_t sequence,
-                         const char *puts, struct error *err);
-/* The platform's event is this one; NULL: it is gone. Ends the put, unless a newer one began. */
-int calendar_row_set_platform(struct store_tx *tx, int64_t id, int64_t put,
-                              const char *platform_event, struct error *err);
-/* What was written there and did not come back yet; it shows this sequence. */
-int calendar_row_set_puts(struct store_tx *tx, int64_t id, const char *puts, int64_t sequence,
-                          struct error *err);
+int calendar_row_set_reminder(struct store_tx *tx, int64_t id, int64_t schedule, struct error *err);
+/* The delivery (0: none is needed) shows this sequence on the platform. */
+int calendar_row_set_put(struct store_tx *tx, int64_t id, int64_t delivery, int64_t sequence,
+                         int64_t puts, struct error *err);
+/* A put has ended: the platform's event is this one; NULL: there is none. */
+int calendar_row_set_platform(struct store_tx *tx, int64_t id, const char *platform_event,
+                              struct error *err);
 
 /* ---- members ---- */
 
@@ -122,11 +124,12 @@ struct calendar_member_row {
         enum calendar_answer answer;
         int64_t queue_no; /* order of the waiting list; 0: not in it */
         int64_t since_ms; /* of the answer */
+        int64_t reminder; /* schedule that reminds them; 0: none */
 };
 
 int calendar_member_row_insert(struct store_tx *tx, const struct calendar_member_row *row,
                                int64_t *id, struct error *err);
-/* Writes person, external_*, display_name, answer, queue_no and since_ms. */
+/* Writes person, external_*, display_name, answer, queue_no, since_ms and reminder. */
 int calendar_member_row_update(struct store_tx *tx, const struct calendar_member_row *row,
                                struct error *err);
 int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *err);

@@ -103,7 +103,7 @@ static int follow_changes(struct store_tx *tx, void *arg, struct error *err)
         quiet.channel = NULL;
         assert_int_equal(add(tx, quiet), id + 1); /* has nothing to announce */
         expect_rows(calendar_row_list_behind(tx, 0, 10), "1 ");
-        calendar_row_set_announced(tx, id, 7, 1, err);
+        calendar_row_set_announced(tx, id, 7, 1, 0, err);
         expect_rows(calendar_row_list_behind(tx, 0, 10), "1 "); /* its id is awaited */
         calendar_row_set_message(tx, id, 6, "m0", err);         /* of an older delivery */
         expect_rows(calendar_row_list_behind(tx, 0, 10), "1 ");
