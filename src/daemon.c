@@ -122,6 +122,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         c->adapter_count = 0;
         road_set_limits(d->road, &c->limits);
         agents_set_transcript_days(d->agents, c->limits.transcript_days);
+        agents_set_timezone(d->agents, c->schedule.timezone);
         bus_set_retention(d->bus, c->retention_ms);
         records_apply(d->records, &c->workspace, keeps_records);
         schedule_set_conf(d->schedule, &c->schedule);

@@ -119,6 +119,8 @@ struct store *agent_store(const struct agent *a);
 struct road *agent_road(const struct agent *a);
 /* How long what was said is kept (limits.transcriptDays). */
 int64_t agent_transcript_days(const struct agent *a);
+/* The time zone of people without their own; NULL: not known yet. */
+const char *agent_timezone(const struct agent *a);
 /* 0: unknown. */
 int64_t agent_person(const struct agent *a, const struct incoming *in);
 /* Reports the result of ops->check_health. */

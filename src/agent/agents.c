@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "base/timezone.h"
 #include "road/turn/late_reply.h"
 #include "rows/meta_row.h"
 
@@ -83,6 +84,17 @@ int64_t agent_transcript_days(const struct agent *a)
 void agents_set_transcript_days(struct agents *as, int64_t days)
 {
         as->transcript_days = days;
+}
+
+const char *agent_timezone(const struct agent *a)
+{
+        return ((const struct agent_slot *)a)->all->timezone;
+}
+
+void agents_set_timezone(struct agents *as, const char *name)
+{
+        free(as->timezone);
+        as->timezone = name ? mem_strdup(name) : timezone_system_name();
 }
 
 void agents_describe(struct agents *as, const char *adapter, const char *channel, struct buf *out)
@@ -228,6 +240,7 @@ void agents_free(struct agents *as)
         map_release(&as->live);
         explicit_bzero(as->secret, sizeof(as->secret));
         free(as->reply_base);
+        free(as->timezone);
         free(as->dir);
         free(as);
 }

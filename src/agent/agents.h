@@ -68,6 +68,8 @@ int agents_connect(struct agents *as, const struct agents_env *env, struct error
 /* Base of reply URLs: "https://bot.example.org". */
 void agents_set_reply_base(struct agents *as, const char *url);
 void agents_set_transcript_days(struct agents *as, int64_t days);
+/* For prompts. NULL: the system's. */
+void agents_set_timezone(struct agents *as, const char *name);
 /* 0: unknown. */
 typedef int64_t agents_person_fn(void *ctx, const char *platform, const char *user);
 void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);

@@ -70,6 +70,7 @@ struct agents {
         unsigned char secret[SHA256_SIZE];
         char *reply_base; /* NULL: not known yet */
         int64_t transcript_days;
+        char *timezone; /* NULL: not known yet */
         agents_person_fn *person;
         void *person_ctx;
         struct map live; /* name -> struct agent_slot */

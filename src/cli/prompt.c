@@ -8,6 +8,7 @@
 #include "agent/workspace/prompt.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/timezone.h"
 #include "cli/command.h"
 #include "cli/local_store.h"
 #include "cli/print.h"
@@ -123,25 +124,32 @@ static bool is_offered(const struct offer *o, const char *name)
         return true;
 }
 
+static bool is_wanted(const json_t *agent, const char *name)
+{
+        const json_t *wanted = json_object_get(agent, "tools"), *one;
+        bool counts = !wanted;
+        size_t i;
+
+        json_array_foreach(wanted, i, one)
+                counts = counts ||
+                         (json_is_string(one) && strcmp(json_string_value(one), name) == 0);
+        return counts;
+}
+
 /* As each tool's `offered` decides in a turn. Free the array. */
 static const char **tool_names(const json_t *agent, const struct offer *offer)
 {
-        const json_t *wanted = json_object_get(agent, "tools"), *one;
         const char **names;
-        size_t count = 0, n = 0, i;
+        size_t count = 0, n = 0;
 
         while (tools[count])
                 count++;
-        names = mem_array(count + 1, sizeof(*names));
-        for (size_t k = 0; k < count; k++) {
-                bool counts = !wanted;
-
-                json_array_foreach(wanted, i, one)
-                        counts = counts || (json_is_string(one) &&
-                                            strcmp(json_string_value(one), tools[k]->name) == 0);
-                if (counts && is_offered(offer, tools[k]->name))
+        names = mem_array(count + 2, sizeof(*names));
+        for (size_t k = 0; k < count; k++)
+                if (is_wanted(agent, tools[k]->name) && is_offered(offer, tools[k]->name))
                         names[n++] = tools[k]->name;
-        }
+        if (is_wanted(agent, "remind")) /* of the schedule's tools the prompt names this one */
+                names[n++] = "remind";
         return names;
 }
 
@@ -228,7 +236,7 @@ static int build(const struct args *a, const struct config *c, const struct agen
         struct prompt_source from;
         struct prompt prompt;
         const char **names;
-        char *custom;
+        char *custom, *zone;
 
         if (read_sandbox(agent->raw, &sandbox, err) < 0) {
                 release_sandbox(&sandbox);
@@ -236,6 +244,7 @@ static int build(const struct args *a, const struct config *c, const struct agen
         }
         view = workspace_view_peek(a->dir, chat->adapter, chat->channel);
         custom = custom_text(a->dir, agent->name);
+        zone = c->schedule.timezone ? mem_strdup(c->schedule.timezone) : timezone_system_name();
         names = tool_names(agent->raw,
                            &(struct offer){ strcmp(sandbox.kind, "none") != 0,
                                             takes_files(c, chat->adapter), custom[0] != '\0' });
@@ -246,6 +255,7 @@ static int build(const struct args *a, const struct config *c, const struct agen
                                        .sandbox = &sandbox,
                                        .adapter = chat->adapter,
                                        .channel = chat->channel,
+                                       .timezone = zone,
                                        .people = chat->people,
                                        .people_count = (size_t)chat->count,
                                        .view = view };
@@ -259,6 +269,7 @@ static int build(const struct args *a, const struct config *c, const struct agen
         prompt_release(&prompt);
         workspace_view_free(view);
         release_sandbox(&sandbox);
+        free(zone);
         free(names);
         free(custom);
         return 0;

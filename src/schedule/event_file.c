@@ -105,16 +105,19 @@ static int check_cron(const struct settings_source *src, const struct event_file
 static int check_quiet_hours(const struct settings_source *src, const struct event_file *f,
                              struct error *err)
 {
-        struct hours hours;
+        struct hours_list list = { .count = f->quiet_hours.count };
 
         if (f->quiet_hours.count > HOURS_LIST_MAX)
                 return settings_error(src, "quietHours", err, "at most %d of them", HOURS_LIST_MAX);
         for (size_t i = 0; i < f->quiet_hours.count; i++)
-                if (hours_parse(f->quiet_hours.items[i], &hours) < 0)
+                if (hours_parse(f->quiet_hours.items[i], &list.items[i]) < 0)
                         return settings_error(src, "quietHours", err,
                                               "'%.60s': expected hours such as '22:00-07:00' or "
                                               "'sat,sun 22:00-10:00'",
                                               f->quiet_hours.items[i]);
+        if (list.count > 0 && hours_list_end(&list, NULL, clock_wall_ms()) == INT64_MAX)
+                return settings_error(src, "quietHours", err,
+                                      "they never end; \"enabled\": false switches an event off");
         return 0;
 }
 

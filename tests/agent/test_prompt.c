@@ -30,11 +30,29 @@ static void a_prompt_has_its_parts_in_order(void **state)
         struct prompt_source from = source(r, &conf);
         const struct prompt_person people[] = { { "ann", "Ann A.", false }, { NULL, "Bob", true } };
         static const char *const expected[] = {
-                "You are main, ",      "Be kind.",    "Only on Mondays.",    "## Messages",
-                "There is no network", "after 120 s", CHANNEL "/\n",         "`label`",
-                "with `attach`",       "- weather",   "## Whom to trust",    "on telegram",
-                "named \"Team\"",      "`tg/42`",     "@ann (Ann A.)\n",     "- Bob, a bot\n",
-                "<name>zip</name>",    "### All",     "we are a small team", "### This channel",
+                "You are main, ",
+                "Be kind.",
+                "Only on Mondays.",
+                "## Messages",
+                "There is no network",
+                "after 120 s",
+                CHANNEL "/\n",
+                "## Events",
+                CHANNEL "/events/ wakes you",
+                "the time zone Asia/Tokyo unless",
+                "`label`",
+                "with `attach`",
+                "- weather",
+                "## Whom to trust",
+                "on telegram",
+                "named \"Team\"",
+                "`tg/42`",
+                "@ann (Ann A.)\n",
+                "- Bob, a bot\n",
+                "<name>zip</name>",
+                "### All",
+                "we are a small team",
+                "### This channel",
                 "Ann likes tables",
         };
         struct prompt p;
@@ -44,6 +62,7 @@ static void a_prompt_has_its_parts_in_order(void **state)
         rig_put(r, "MEMORY.md", "\n\n  we are a small team \n\n");
         rig_put(r, "channels/tg/42/MEMORY.md", "Ann likes tables\n");
         rig_put(r, "skills/zip/SKILL.md", "---\ndescription: packs\n---\n");
+        from.timezone = "Asia/Tokyo";
         from.system = "Be kind.";
         from.rule_prompt = "Only on Mondays.";
         from.custom_tools = "- weather";
@@ -160,8 +179,30 @@ static void it_says_only_what_applies(void **state)
         from = (struct prompt_source){ .agent = "main" };
         prompt_build(&p, &from);
         assert_int_equal(p.bytes[PROMPT_TOOLS] + p.bytes[PROMPT_WORKSPACE] +
-                                 p.bytes[PROMPT_CHANNEL] + p.bytes[PROMPT_SKILLS],
+                                 p.bytes[PROMPT_EVENTS] + p.bytes[PROMPT_CHANNEL] +
+                                 p.bytes[PROMPT_SKILLS],
                          0);
+        prompt_release(&p);
+}
+
+static void events_are_explained_to_those_who_can_write_files(void **state)
+{
+        const struct workspace_rig *r = *state;
+        static const char *const readers[] = { "read", NULL };
+        static const char *const writers[] = { "write", "remind", NULL };
+        struct prompt_source from = source(r, NULL);
+        struct prompt p;
+
+        from.tools = readers;
+        prompt_build(&p, &from);
+        assert_int_equal(p.bytes[PROMPT_EVENTS], 0);
+        prompt_release(&p);
+        from.tools = writers;
+        prompt_build(&p, &from);
+        assert_non_null(strstr(p.text, "\n## Events\n"));
+        assert_non_null(strstr(p.text, "\"check\": \"command\""));
+        assert_non_null(strstr(p.text, "use `remind`"));
+        assert_null(strstr(p.text, "(null)"));
         prompt_release(&p);
 }
 
@@ -192,6 +233,7 @@ int main(void)
                 TEST(large_memory_is_cut_with_a_notice),
                 TEST(memory_behind_a_link_is_not_read),
                 TEST(it_says_only_what_applies),
+                TEST(events_are_explained_to_those_who_can_write_files),
                 TEST(nobodys_name_is_a_heading),
         };
 

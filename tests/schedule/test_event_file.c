@@ -141,6 +141,8 @@ static void mistakes_say_where_they_are_and_what_is_accepted(void **state)
                   "a.json:1: timezone: " },
                 { "{\"type\":\"immediate\",\"text\":\"x\",\"quietHours\":\"at night\"}",
                   "quietHours: 'at night': expected hours such as '22:00-07:00'" },
+                { "{\"type\":\"immediate\",\"text\":\"x\",\"quietHours\":[\"00:00-24:00\"]}",
+                  "quietHours: they never end" },
                 { "{\"type\":\"immediate\",\"text\":\"x\",\"missed\":\"never\"}", "missed: " },
                 { "{\"type\":\"immediate\",\"text\":\"x\",\"checkSeconds\":0}", "1 to 3600" },
         };

@@ -237,6 +237,7 @@ static void build_prompt(struct builtin_turn *t)
                                          .channel = t->channel,
                                          .channel_name = in->chat_name,
                                          .thread = t->run->thread,
+                                         .timezone = agent_timezone(t->b->agent),
                                          .chat = in->chat,
                                          .people = t->people,
                                          .people_count = (size_t)t->people_count,

@@ -17,6 +17,7 @@ static const char *const part_names[PROMPT_PARTS] = {
         [PROMPT_CHAT] = "chat",
         [PROMPT_SANDBOX] = "sandbox",
         [PROMPT_WORKSPACE] = "workspace",
+        [PROMPT_EVENTS] = "events",
         [PROMPT_TOOLS] = "tools",
         [PROMPT_CUSTOM_TOOLS] = "custom tools",
         [PROMPT_TRUST] = "trust",
@@ -205,12 +206,52 @@ static void add_workspace(struct builder *b)
                  "  attachments/  files that people sent\n"
                  "  scratch/      for your work\n"
                  "  skills/       skills of this channel (you may add some)\n"
+                 "  events/       what wakes you later, see below\n"
                  "  log.jsonl     every message of this channel, one JSON object per line "
                  "(read-only)\n"
                  "%s/MEMORY.md     for all channels (read-only)\n"
                  "%s/skills/       for all channels (read-only)\n"
                  "```\n",
                  folder, folder, WORKSPACE_INSIDE, WORKSPACE_INSIDE);
+}
+
+/* Who can write files can wake themselves later. */
+static void add_events(struct builder *b)
+{
+        const char *folder = b->from->view ? b->from->view->folder : NULL;
+        const char *zone = b->from->timezone;
+
+        if (!folder || !(has_tool(b, "write") || has_tool(b, "bash")))
+                return;
+        buf_addf(&b->out,
+                 "\n## Events\n\n"
+                 "A JSON file in %s/events/ wakes you in this chat with the message "
+                 "`[EVENT:file:type:info] text`:\n\n"
+                 "```\n"
+                 "{\"type\": \"immediate\", \"text\": \"...\"}   at once; for scripts and jobs\n"
+                 "{\"type\": \"one-shot\", \"text\": \"...\", \"at\": "
+                 "\"2026-12-15T09:00:00+01:00\"}\n"
+                 "{\"type\": \"periodic\", \"text\": \"...\", \"schedule\": \"0 9 * * 1-5\", "
+                 "\"timezone\": \"%s\"}\n"
+                 "```\n\n"
+                 "- `schedule` has cron fields: minute, hour, day, month, weekday.",
+                 folder, zone ? zone : "Europe/Berlin");
+        if (zone)
+                buf_addf(&b->out, " People mean the time zone %s unless they say otherwise.", zone);
+        buf_addstr(
+                &b->out,
+                "\n"
+                "- Give each file a name of its own that says what it is for, such as "
+                "`dentist-ann.json`. Delete a file to cancel it, list the folder to see what is "
+                "planned. What has run is in events/done/; what was wrong is in events/broken/, "
+                "with a note.\n"
+                "- To wait for something, add `\"check\": \"command\"`: it runs first, and you are "
+                "woken only if it prints something or fails. Prefer that to waking up to "
+                "look.\n"
+                "- The text is all you will know then: say what to do and for whom. If there is "
+                "nothing to report, answer `[SILENT]`.\n");
+        if (has_tool(b, "remind"))
+                buf_addstr(&b->out, "- To only remind a person of something, use `remind`.\n");
 }
 
 static void add_people(struct builder *b)
@@ -369,6 +410,7 @@ void prompt_build(struct prompt *out, const struct prompt_source *from)
                 [PROMPT_CHAT] = add_chat,
                 [PROMPT_SANDBOX] = add_sandbox,
                 [PROMPT_WORKSPACE] = add_workspace,
+                [PROMPT_EVENTS] = add_events,
                 [PROMPT_TOOLS] = add_tools,
                 [PROMPT_CUSTOM_TOOLS] = add_custom_tools,
                 [PROMPT_TRUST] = add_trust,

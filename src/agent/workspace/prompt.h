@@ -26,6 +26,7 @@ enum prompt_part {
         PROMPT_CHAT,         /* how messages look, and answers should */
         PROMPT_SANDBOX,
         PROMPT_WORKSPACE,
+        PROMPT_EVENTS, /* how it wakes itself later */
         PROMPT_TOOLS,
         PROMPT_CUSTOM_TOOLS,
         PROMPT_TRUST,
@@ -50,6 +51,7 @@ struct prompt_source {
         const char *custom_tools;           /* a text that lists them */
         const struct sandbox_conf *sandbox; /* NULL: no commands can be run */
         const char *platform, *adapter, *channel, *channel_name, *thread;
+        const char *timezone; /* of people, "Europe/Berlin" */
         enum chat_kind chat;
         const struct prompt_person *people;
         size_t people_count;
