@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "schedule/missed.h"
+#include "schedule/quiet.h"
 #include "schedule/schedule_private.h"
 #include "schedule/when.h"
 
@@ -372,10 +373,15 @@ void tick_checked(struct tick_run *t)
 
 static void begin(struct tick_run *t)
 {
+        int64_t now_ms = clock_wall_ms(), quiet_ms;
+
         fault_point("schedule.begin");
         t->phase = TICK_PHASE_SEND;
+        quiet_ms = quiet_end(t->options, now_ms);
         if (t->row->action == SCHEDULE_MESSAGE) {
                 tick_message_start(t);
+        } else if (quiet_ms > now_ms) {
+                tick_defer(t, quiet_ms, "these are its quiet hours");
         } else if (json_object_get(t->options, "check") && t->output.len == 0) {
                 t->phase = TICK_PHASE_CHECK;
                 check_start(t);

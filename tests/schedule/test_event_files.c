@@ -413,6 +413,24 @@ static void files_wait_while_there_are_too_many_schedules(void **state)
         assert_true(exists(w, "events/b.json"));
 }
 
+static void an_event_waits_until_its_quiet_hours_end(void **state)
+{
+        struct world *w = *state;
+        int hour = (int)(clock_wall_ms() / 3600000 % 24);
+        char *text = mem_printf("{\"type\":\"immediate\",\"channelId\":\"j/c\",\"text\":\"x\","
+                                "\"timezone\":\"UTC\",\"quietHours\":[\"%02d:00-%02d:00\"]}",
+                                (hour + 23) % 24, (hour + 3) % 24);
+
+        say(w);
+        start(w);
+        put(w, "events/quiet.json", text);
+        rig_until_count(w->rig, "ticks WHERE state = 'pending' AND note LIKE '%quiet hours%'", 1);
+        assert_int_equal(rig_number(w->rig, "not_before_ms FROM ticks") % 86400000,
+                         (hour + 3) % 24 * 3600000);
+        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.fired'"), 0);
+        free(text);
+}
+
 /* ---- folders of chats ---- */
 
 #define HOME "channels/j/c/events/"
@@ -573,6 +591,7 @@ int main(void)
                 TEST(a_file_that_is_switched_off_has_no_effect),
                 TEST(a_one_shot_waits_moves_with_its_file_and_is_done),
                 TEST(files_wait_while_there_are_too_many_schedules),
+                TEST(an_event_waits_until_its_quiet_hours_end),
                 TEST(a_file_of_a_chat_means_that_chat_only),
                 TEST(what_a_turn_wrote_is_found_when_it_ends),
                 TEST(a_silent_check_asks_no_agent),
