@@ -9,18 +9,44 @@
 #include "platform/discord/dc_event.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_rest.h"
+#include "platform/discord/dc_scheduled_event.h"
+#include "road/calendar_sync.h"
 
 static const char *const types[] = {
-        "MESSAGE_CREATE",      "MESSAGE_UPDATE",       "MESSAGE_DELETE",
-        "MESSAGE_DELETE_BULK", "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE",
-        "INTERACTION_CREATE",  "GUILD_CREATE",         "THREAD_LIST_SYNC",
-        "CHANNEL_UPDATE",      "GUILD_DELETE",         "THREAD_DELETE",
+        "MESSAGE_CREATE",
+        "MESSAGE_UPDATE",
+        "MESSAGE_DELETE",
+        "MESSAGE_DELETE_BULK",
+        "MESSAGE_REACTION_ADD",
+        "MESSAGE_REACTION_REMOVE",
+        "INTERACTION_CREATE",
+        "GUILD_CREATE",
+        "THREAD_LIST_SYNC",
+        "CHANNEL_UPDATE",
+        "GUILD_DELETE",
+        "THREAD_DELETE",
         "GUILD_MEMBER_UPDATE",
+        "GUILD_SCHEDULED_EVENT_CREATE",
+        "GUILD_SCHEDULED_EVENT_UPDATE",
+        "GUILD_SCHEDULED_EVENT_DELETE",
+        "GUILD_SCHEDULED_EVENT_USER_ADD",
+        DC_EVENT_MEMBERS,
 };
 
 static void check(const struct incoming *in)
 {
-        if (!in->key || !*in->key || !dc_id_valid(in->channel) ||
+        bool of_guild = strcmp(in->type ? in->type : "", EVENT_CALENDAR) == 0;
+        const char *channel = in->channel + (of_guild ? strlen(DC_GUILD) : 0);
+
+        if (of_guild) { /* what the calendar reads */
+                json_t *metadata = json_read(in->metadata, strlen(in->metadata), NULL);
+                struct calendar_sync s;
+
+                if (calendar_sync_read(metadata, &s, NULL) < 0)
+                        abort();
+                json_decref(metadata);
+        }
+        if (!in->key || !*in->key || !dc_id_valid(channel) ||
             (in->thread && !dc_id_valid(in->thread)) ||
             (in->sender_id && !dc_id_valid(in->sender_id)))
                 abort();

@@ -188,7 +188,7 @@ static void intents_are_the_defaults_and_the_configured(void **state)
         struct rig *g = *state;
 
         rig_connect(g, ",\"messageContent\":false,\"intents\":[\"GUILD_MEMBERS\"]");
-        assert_int_equal(fake_intake.intents, 46593 - (1 << 15) + (1 << 1));
+        assert_int_equal(fake_intake.intents, 112129 - (1 << 15) + (1 << 1));
 }
 
 static void wrong_settings_are_reported(void **state)

@@ -330,6 +330,13 @@ static void deliveries_match_discords_description(void **state)
                 { DELIVER_THREAD, "7", "{\"messageId\":\"5\",\"name\":\"a talk\"}" },
                 { DELIVER_UPLOAD, "7",
                   "{\"path\":\"a.txt\",\"text\":\"see\",\"mime\":\"text/plain\"}" },
+                { DELIVER_CALENDAR, "7",
+                  "{\"calendar\":{\"op\":\"put\",\"title\":\"Go\",\"description\":\"x\","
+                  "\"startsAt\":\"2126-11-20T18:00:00Z\"}}" },
+                { DELIVER_CALENDAR, "7",
+                  "{\"calendar\":{\"op\":\"put\",\"eventId\":\"77\",\"title\":\"Go\",\"place\":"
+                  "\"x\",\"description\":\"\",\"endsAt\":\"2126-11-20T18:00:00Z\"}}" },
+                { DELIVER_CALENDAR, "7", "{\"calendar\":{\"op\":\"delete\",\"eventId\":\"77\"}}" },
                 { DELIVER_SEND, "user:9", "{\"text\":\"hi\"}" }, /* two calls */
         };
         struct rig *g = *state;
@@ -447,6 +454,11 @@ static void reads_of_the_intake_match_discords_description(void **state)
                 { "/guilds/{guild_id}/channels", { "1" }, .idle = true },
                 { "/guilds/{guild_id}/threads/active", { "1" }, .idle = true },
                 { "/channels/{channel_id}/messages", { "7" }, "after=9&limit=100", true },
+                { "/guilds/{guild_id}/scheduled-events", { "1" }, .idle = true },
+                { "/guilds/{guild_id}/scheduled-events/{guild_scheduled_event_id}/users",
+                  { "1", "77" },
+                  "limit=100&with_member=true&after=9",
+                  true },
         };
         struct rig *g = *state;
         unsigned got = 0;

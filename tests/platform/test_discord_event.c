@@ -606,6 +606,110 @@ static void a_full_cache_makes_room(void **state)
         assert_string_equal(place.parent, "5");
 }
 
+/* ---- scheduled events ---- */
+
+#define PLANNED                                                                          \
+        "\"id\":\"77\",\"guild_id\":\"1\",\"name\":\"Catan\","                           \
+        "\"scheduled_start_time\":\"2126-11-20T18:00:00+00:00\",\"scheduled_end_time\":" \
+        "\"2126-11-20T21:00:00+00:00\""
+
+static void a_scheduled_event_is_read_whole(void **state)
+{
+        struct rig *g = *state;
+        const struct incoming *in = read_one(
+                g, "GUILD_SCHEDULED_EVENT_UPDATE",
+                "{" PLANNED ",\"description\":\"Bring snacks\",\"status\":2,\"entity_metadata\":"
+                "{\"location\":\"Ann's\"},\"recurrence_rule\":{\"frequency\":2}}");
+
+        assert_string_equal(in->type, EVENT_CALENDAR);
+        assert_string_equal(in->key, "scheduled:77:s:9");
+        assert_string_equal(in->channel, "guild:1");
+        assert_string_equal(in->guild, "1");
+        assert_string_equal(in->chat_name, "Home");
+        assert_string_equal(in->id, "77");
+        assert_null(in->sender_id); /* Discord does not say who changed it */
+        assert_string_equal(in->metadata,
+                            "{\"op\":\"put\",\"guildId\":\"1\",\"eventId\":\"77\",\"state\":"
+                            "\"active\",\"title\":\"Catan\",\"description\":\"Bring snacks\","
+                            "\"place\":\"Ann's\",\"startsAt\":\"2126-11-20T18:00:00.000Z\","
+                            "\"endsAt\":\"2126-11-20T21:00:00.000Z\",\"recurs\":true}");
+}
+
+static void the_place_may_be_a_channel_or_unknown(void **state)
+{
+        struct rig *g = *state;
+        const struct incoming *in =
+                read_one(g, "GUILD_SCHEDULED_EVENT_UPDATE",
+                         "{" PLANNED ",\"channel_id\":\"10\",\"entity_metadata\":null}");
+
+        assert_non_null(strstr(in->metadata, "\"place\":\"#general\""));
+        in = read_one(g, "GUILD_SCHEDULED_EVENT_UPDATE",
+                      "{" PLANNED ",\"entity_metadata\":{\"location\":\"To be announced\"}}");
+        assert_null(strstr(in->metadata, "place"));
+}
+
+static void a_cancelled_event_is_deleted(void **state)
+{
+        struct rig *g = *state;
+        const struct incoming *in = read_one(g, "GUILD_SCHEDULED_EVENT_UPDATE",
+                                             "{" PLANNED ",\"status\":4,\"creator_id\":\"42\"}");
+
+        assert_string_equal(in->metadata, "{\"op\":\"delete\",\"guildId\":\"1\",\"eventId\":"
+                                          "\"77\",\"byUs\":true}");
+}
+
+static void a_created_event_names_its_creator(void **state)
+{
+        struct rig *g = *state;
+        const struct incoming *in =
+                read_one(g, "GUILD_SCHEDULED_EVENT_CREATE",
+                         "{" PLANNED
+                         ",\"creator_id\":\"5\",\"creator\":{\"id\":\"5\",\"username\":\"ann\"}}");
+
+        assert_string_equal(in->key, "scheduled:77:create");
+        assert_string_equal(in->sender_id, "5");
+        assert_string_equal(in->sender_name, "ann");
+        assert_false(in->is_own);
+}
+
+static void damaged_scheduled_events_are_ignored(void **state)
+{
+        static const char *const wrong[][2] = {
+                { "GUILD_SCHEDULED_EVENT_CREATE", "{}" },
+                { "GUILD_SCHEDULED_EVENT_CREATE", "{\"id\":\"77\",\"guild_id\":\"1\"}" },
+                { "GUILD_SCHEDULED_EVENT_UPDATE",
+                  "{\"id\":\"77\",\"guild_id\":\"1\",\"name\":\"x\","
+                  "\"scheduled_start_time\":\"soon\"}" },
+                { "GUILD_SCHEDULED_EVENT_DELETE", "{\"id\":\"x\",\"guild_id\":\"1\"}" },
+                { "GUILD_SCHEDULED_EVENT_USER_ADD", "{\"guild_id\":\"1\",\"user_id\":\"5\"}" },
+                { "GUILD_CREATE", "{\"guild_scheduled_events\":[]}" },
+        };
+        struct rig *g = *state;
+
+        for (size_t i = 0; i < COUNT(wrong); i++)
+                assert_null(read_one(g, wrong[i][0], wrong[i][1]));
+        /* a deletion needs no more than the id */
+        assert_non_null(
+                read_one(g, "GUILD_SCHEDULED_EVENT_DELETE", "{\"id\":\"77\",\"guild_id\":\"1\"}"));
+}
+
+/* More than Discord permits: what is missing in the list may still be there. */
+static void a_list_that_is_too_long_ends_nothing(void **state)
+{
+        struct rig *g = *state;
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addstr(&b, "{\"guild_id\":\"1\",\"guild_scheduled_events\":[");
+        for (int i = 0; i < 101; i++)
+                buf_addf(&b, "%s{" PLANNED "}", i ? "," : "");
+        buf_addstr(&b, "]}");
+        read_one(g, "GUILD_CREATE", b.data);
+        buf_release(&b);
+        assert_int_equal(g->item.event_count, 100);
+        assert_non_null(strstr(g->item.events[99].metadata, "\"op\":\"put\""));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -632,6 +736,12 @@ int main(void)
                 T(nonsense_gives_no_event),
                 T(the_cache_forgets_removed_guilds_not_outages),
                 T(a_full_cache_makes_room),
+                T(a_scheduled_event_is_read_whole),
+                T(the_place_may_be_a_channel_or_unknown),
+                T(a_cancelled_event_is_deleted),
+                T(a_created_event_names_its_creator),
+                T(damaged_scheduled_events_are_ignored),
+                T(a_list_that_is_too_long_ends_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

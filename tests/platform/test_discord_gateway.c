@@ -223,7 +223,7 @@ static void identify_has_intents_and_the_bare_token(void **state)
         connected(g);
         d = g->fake.identified;
         assert_string_equal(json_str(d, "token", ""), "a.secret.token");
-        assert_int_equal(json_int(d, "intents", 0), 46593);
+        assert_int_equal(json_int(d, "intents", 0), 112129);
         assert_int_equal(json_array_size(json_object_get(d, "shard")), 2);
         assert_non_null(json_str(json_object_get(d, "properties"), "os", NULL));
         assert_string_equal(g->fake.path, "/?v=10&encoding=json");

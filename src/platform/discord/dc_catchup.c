@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/dc_id.h"
+#include "platform/discord/dc_scheduled_event.h"
 #include "platform/recent_chats.h"
 
 #define MARGIN_MS    60000 /* clocks differ */
@@ -32,7 +33,14 @@ struct gap {
 };
 
 struct guild_scan {
-        enum scan_state { SCAN_IDLE, SCAN_GUILDS, SCAN_CHANNELS, SCAN_THREADS, SCAN_WAITING } state;
+        enum scan_state {
+                SCAN_IDLE,
+                SCAN_GUILDS,
+                SCAN_CHANNELS,
+                SCAN_THREADS,
+                SCAN_EVENTS,
+                SCAN_WAITING
+        } state;
         char guilds[GUILD_PAGE][DC_ID_SIZE];
         size_t count, next;
         char after[DC_ID_SIZE]; /* of the last page */
@@ -200,8 +208,9 @@ static void send_scan_query(void *catchup)
                 snprintf(query, sizeof(query), "limit=%d&after=%s", GUILD_PAGE, s->after);
                 q.query = query;
         } else {
-                q.route = s->state == SCAN_CHANNELS ? "/guilds/{guild_id}/channels"
-                                                    : "/guilds/{guild_id}/threads/active";
+                q.route = s->state == SCAN_CHANNELS  ? "/guilds/{guild_id}/channels"
+                          : s->state == SCAN_THREADS ? "/guilds/{guild_id}/threads/active"
+                                                     : "/guilds/{guild_id}/scheduled-events";
                 q.args[0] = s->guilds[s->next];
         }
         c->in->hooks.get(c->in->hooks.ctx, &q, on_listed, c);
@@ -211,13 +220,13 @@ static void enter_scan(struct dc_catchup *c, enum scan_state state)
 {
         c->scan.state = state;
         c->scan.tries = 0;
-        if (state == SCAN_GUILDS || state == SCAN_CHANNELS || state == SCAN_THREADS) {
-                send_scan_query(c);
-        } else if (state == SCAN_IDLE) {
+        if (state == SCAN_IDLE) {
                 for (unsigned i = 0; i < c->gap_count; i++)
                         if (c->gaps[i].source == GUILDS_LISTING)
                                 c->gaps[i].source = GUILDS_INTRODUCED;
                 begin_scan(c); /* for shards that came too late */
+        } else if (state != SCAN_WAITING) {
+                send_scan_query(c);
         }
 }
 
@@ -252,6 +261,13 @@ static void scan_next_guild(struct dc_catchup *c)
                 enter_scan(c, SCAN_CHANNELS);
         else
                 enter_scan(c, SCAN_WAITING);
+}
+
+static bool had_events(const struct dc_catchup *c, const char *guild)
+{
+        const struct dc_intake_hooks *h = &c->in->hooks;
+
+        return h->was_scheduled && h->was_scheduled(h->ctx, guild);
 }
 
 static void on_listed(void *arg, const struct dc_answer *a)
@@ -290,9 +306,18 @@ static void on_listed(void *arg, const struct dc_answer *a)
                 if (gap)
                         want_channels(c, body, gap->since_ms);
                 enter_scan(c, SCAN_THREADS);
-        } else {
+        } else if (s->state == SCAN_THREADS) {
                 if (gap)
                         want_channels(c, json_object_get(body, "threads"), gap->since_ms);
+                if (had_events(c, guild)) {
+                        enter_scan(c, SCAN_EVENTS);
+                        return;
+                }
+                s->next++;
+                scan_next_guild(c);
+        } else {
+                if (gap)
+                        dc_event_list_want(c->in->events, guild, body);
                 s->next++;
                 scan_next_guild(c);
         }
@@ -373,12 +398,14 @@ static void on_timer(void *arg)
                 begin_scan(c);
         }
         if (readback_load(c->readback) != READBACK_IDLE || c->recent_before != 0 || c->recent ||
-            c->scan.state != SCAN_IDLE || !dc_dm_scan_is_over(c->dms)) {
+            c->scan.state != SCAN_IDLE || !dc_dm_scan_is_over(c->dms) ||
+            !dc_event_list_is_idle(c->in->events)) {
                 timer_start(c->timer, c->in->o.catchup_times.done_ms);
                 return;
         }
         failed = readback_take_failed(c->readback) || c->failed;
         failed = dc_dm_scan_take_failed(c->dms) || failed;
+        failed = dc_event_list_take_failed(c->in->events) || failed;
         c->failed = false;
         if (failed) {
                 log_info("catch-up incomplete; retrying", LOG_S("adapter", c->in->o.adapter->name),

@@ -8,7 +8,8 @@
  *
  * The age and the number of messages per channel are bounded. Dedup keys recognise repeats. A gap
  * stays on disk until everything in it is stored, so that a restart begins with it again. Edits,
- * deletions and reactions cannot be read back.
+ * deletions and reactions cannot be read back. Scheduled events come with their guilds; listed
+ * guilds that had some are asked, to learn who is interested (dc_scheduled_event_list.c).
  */
 #ifndef PLATFORM_DISCORD_DC_CATCHUP_H
 #define PLATFORM_DISCORD_DC_CATCHUP_H

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/discord/dc_id.h"
+#include "platform/discord/dc_scheduled_event.h"
 
 #define FILES_MAX    20
 #define BULK_MAX     100
@@ -502,11 +503,12 @@ static void read_interaction(struct dc_event_reader *r, json_t *d)
 
 /* ---- the dispatch ---- */
 
-/* user: whose member the event needs. */
+/* user: whose member the event needs; of_guild: of no channel. */
 static const struct dispatch_type {
         const char *name;
         void (*read)(struct dc_event_reader *r, json_t *d);
         enum { NO_USER, AUTHOR, EDITOR, REACTOR } user;
+        bool of_guild;
 } types[] = {
         { "MESSAGE_CREATE", read_message, AUTHOR },
         { "MESSAGE_UPDATE", read_edit, EDITOR },
@@ -515,6 +517,13 @@ static const struct dispatch_type {
         { "MESSAGE_REACTION_ADD", read_reaction, REACTOR },
         { "MESSAGE_REACTION_REMOVE", read_reaction, REACTOR },
         { "INTERACTION_CREATE", read_interaction, NO_USER },
+        { "GUILD_CREATE", dc_scheduled_event_read_list, NO_USER, true },
+        { "GUILD_SCHEDULED_EVENT_CREATE", dc_scheduled_event_read, NO_USER, true },
+        { "GUILD_SCHEDULED_EVENT_UPDATE", dc_scheduled_event_read, NO_USER, true },
+        { "GUILD_SCHEDULED_EVENT_DELETE", dc_scheduled_event_read, NO_USER, true },
+        { "GUILD_SCHEDULED_EVENT_USER_ADD", dc_scheduled_event_read_interest, REACTOR, true },
+        { "GUILD_SCHEDULED_EVENT_USER_REMOVE", dc_scheduled_event_read_interest, REACTOR, true },
+        { DC_EVENT_MEMBERS, dc_scheduled_event_read_members, NO_USER, true },
 };
 
 static const struct dispatch_type *find_type(const char *name)
@@ -527,7 +536,16 @@ static const struct dispatch_type *find_type(const char *name)
 
 const char *dc_event_channel(const char *type, const json_t *d)
 {
-        return find_type(type) ? id_of(d, "channel_id") : NULL;
+        const struct dispatch_type *t = find_type(type);
+
+        return t ? id_of(d, t->of_guild ? "guild_id" : "channel_id") : NULL;
+}
+
+bool dc_event_is_of_guild(const char *type)
+{
+        const struct dispatch_type *t = find_type(type);
+
+        return t && t->of_guild;
 }
 
 const char *dc_event_missing_member(const char *type, const json_t *d)

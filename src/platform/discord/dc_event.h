@@ -11,6 +11,8 @@
  *     interaction  its id
  *     reaction     message, person, emoji, + or -, session and sequence of the dispatch: a reaction
  *                  has no time, and may return after it was removed
+ *
+ * Scheduled events: see dc_scheduled_event.h.
  */
 #ifndef PLATFORM_DISCORD_DC_EVENT_H
 #define PLATFORM_DISCORD_DC_EVENT_H
@@ -37,8 +39,9 @@ struct dc_event_context {
         bool role_mentions;
 };
 
-/* The channel or thread of a dispatch; NULL: none, or of no interest. */
+/* The channel, thread or guild of a dispatch; NULL: none, or of no interest. */
 const char *dc_event_channel(const char *type, const json_t *d);
+bool dc_event_is_of_guild(const char *type);
 /*
  * The user whose member is missing; NULL: none. A JSON null as member means unknown:
  * metadata.rolesUnknown.

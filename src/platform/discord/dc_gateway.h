@@ -123,11 +123,12 @@ void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
 #define DC_INTENT_DIRECT_MESSAGES          (1u << 12)
 #define DC_INTENT_DIRECT_MESSAGE_REACTIONS (1u << 13)
 #define DC_INTENT_MESSAGE_CONTENT          (1u << 15)
-/* The intents an agent needs: 46593. */
+#define DC_INTENT_GUILD_SCHEDULED_EVENTS   (1u << 16)
+/* The intents an agent needs: 112129. */
 #define DC_INTENTS                                                                         \
         (DC_INTENT_GUILDS | DC_INTENT_GUILD_MESSAGES | DC_INTENT_GUILD_MESSAGE_REACTIONS | \
          DC_INTENT_DIRECT_MESSAGES | DC_INTENT_DIRECT_MESSAGE_REACTIONS |                  \
-         DC_INTENT_MESSAGE_CONTENT)
+         DC_INTENT_MESSAGE_CONTENT | DC_INTENT_GUILD_SCHEDULED_EVENTS)
 
 /* 0: unknown. */
 unsigned dc_gateway_intent(const char *name);

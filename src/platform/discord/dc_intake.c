@@ -10,6 +10,7 @@
 #include "platform/discord/dc_event.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_lookup.h"
+#include "platform/discord/dc_scheduled_event.h"
 
 #define POSTS_MAX 1000
 
@@ -51,6 +52,10 @@ static void read_event(struct dc_update *u, json_t *member)
                         in->hooks.own(in->hooks.ctx, u->e.d);
                 u->base.content.event_count = 0;
                 u->base.content.ignored = "done by the bot itself";
+        } else if (u->base.content.event_count > 0 && dc_event_is_of_guild(u->e.type) &&
+                   in->hooks.wrote && in->hooks.wrote(in->hooks.ctx, u->e.type, u->e.d)) {
+                u->base.content.event_count = 0; /* the journal has it as delivery.sent */
+                u->base.content.ignored = "changed by the bot itself";
         }
         if (u->base.content.event_count == 0) {
                 log_debug("discord event ignored", LOG_S("adapter", in->o.adapter->name),
@@ -142,7 +147,9 @@ static void add_update(struct dc_intake *in, struct dc_update *u, const struct d
                         dc_cache_add(in->cache, guild, embedded);
         }
         intake_add(&in->window, &u->base);
-        if (u->base.order == INTAKE_BACKFILL) /* a message does not say whether it is a DM */
+        if (dc_event_is_of_guild(e->type))
+                u->channel_known = true;           /* there is none */
+        else if (u->base.order == INTAKE_BACKFILL) /* a message does not say whether it is a DM */
                 u->channel_known = dc_lookup_has_channel(in->lookup, channel, NULL);
         else
                 u->channel_known =
@@ -160,6 +167,10 @@ static void on_done(struct intake_update *base, bool stored)
         struct dc_intake *in = u->in;
         const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
 
+        if (stored && first && in->hooks.scheduled && strcmp(first->type, EVENT_CALENDAR) == 0 &&
+            (strcmp(u->e.type, "GUILD_SCHEDULED_EVENT_CREATE") == 0 ||
+             strcmp(u->e.type, "GUILD_CREATE") == 0))
+                in->hooks.scheduled(in->hooks.ctx, first->guild, first->id != NULL);
         if (stored && first) {
                 if (first->chat == CHAT_DM && !first->is_own && !first->sender_is_bot &&
                     first->sender_id && in->hooks.dm)
@@ -198,26 +209,54 @@ static bool is_of_dm(const struct dc_intake *in, const struct dc_dispatch *e)
                !(in->self && strcmp(author, in->self) == 0);
 }
 
+/*
+ * A new session lists the scheduled events of each guild: what was missed. An empty list tells
+ * something only if there were any. Yours; NULL: nothing to tell.
+ */
+static json_t *take_scheduled(struct dc_intake *in, const json_t *guild)
+{
+        const struct dc_intake_hooks *h = &in->hooks;
+        json_t *list = dc_scheduled_event_list_of(guild);
+        const char *id = json_str(list, "guild_id", NULL);
+        const json_t *events = json_object_get(list, "guild_scheduled_events");
+
+        if (json_array_size(events) == 0 &&
+            !(id && h->was_scheduled && h->was_scheduled(h->ctx, id))) {
+                json_decref(list);
+                return NULL;
+        }
+        dc_event_list_want(in->events, id, events);
+        return list;
+}
+
 static void on_event(void *arg, const struct dc_dispatch *e)
 {
         struct dc_intake *in = arg;
-        const char *channel = dc_event_channel(e->type, e->d);
+        bool introduces = strcmp(e->type, "GUILD_CREATE") == 0;
+        json_t *scheduled = introduces ? take_scheduled(in, e->d) : NULL;
+        const char *channel = dc_event_channel(e->type, scheduled ? scheduled : e->d);
         bool completion = strcmp(e->type, "INTERACTION_CREATE") == 0 &&
                           json_int(e->d, "type", 0) == DC_INTERACTION_AUTOCOMPLETE;
+        struct dc_dispatch event = *e;
         struct dc_update *u;
 
         dc_cache_learn(in->cache, in->self, e->type, e->d);
-        if (strcmp(e->type, "GUILD_CREATE") == 0)
+        if (introduces)
                 dc_catchup_guild(in->catchup, e->shard, e->d);
+        if (strncmp(e->type, "GUILD_SCHEDULED_EVENT_USER_", 27) == 0)
+                dc_event_list_touch(in->events, json_str(e->d, "guild_scheduled_event_id", ""));
         if (channel && is_of_dm(in, e)) /* what was written before must come first */
                 dc_catchup_dm(in->catchup, channel, NULL);
         if (completion || !channel) {
                 dc_gateway_committed(in->gateway, e->ticket);
                 return;
         }
+        if (scheduled) /* the rest of a guild may be large */
+                event.d = scheduled;
         u = mem_zalloc(sizeof(*u));
         u->from_gateway = true;
-        add_update(in, u, e, channel);
+        add_update(in, u, &event, channel);
+        json_decref(scheduled);
 }
 
 void dc_intake_want_dms(struct dc_intake *in)
@@ -263,6 +302,14 @@ void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message
         u = mem_zalloc(sizeof(*u));
         u->base.order = INTAKE_BACKFILL;
         add_update(in, u, &e, named);
+}
+
+void dc_intake_members(struct dc_intake *in, json_t *members)
+{
+        const struct dc_dispatch e = { .type = DC_EVENT_MEMBERS, .d = members };
+        struct dc_update *u = mem_zalloc(sizeof(*u));
+
+        add_update(in, u, &e, dc_event_channel(e.type, members));
 }
 
 /* ---- the gateway ---- */
@@ -317,6 +364,7 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
         in->cache = dc_cache_new();
         intake_open(&in->window, o->adapter, &handlers);
         in->lookup = dc_lookup_new(in);
+        in->events = dc_event_list_new(in);
         in->catchup = dc_catchup_new(in);
         gateway.loop = o->adapter->loop;
         gateway.http = o->adapter->http;
@@ -335,6 +383,7 @@ void dc_intake_free(struct dc_intake *in)
         gateway = in->gateway;
         in->gateway = NULL; /* nothing is acknowledged from here on */
         dc_catchup_free(in->catchup);
+        dc_event_list_free(in->events);
         intake_close(&in->window);
         dc_lookup_free(in->lookup);
         dc_gateway_free(gateway);

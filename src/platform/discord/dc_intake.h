@@ -56,6 +56,12 @@ struct dc_intake_hooks {
         void (*dm)(void *ctx, const char *user, const char *channel);
         /* A message of the bot itself. May be NULL. */
         void (*own)(void *ctx, const json_t *message);
+        /* Is this change of a scheduled event the bot's own? May be NULL. */
+        bool (*wrote)(void *ctx, const char *type, const json_t *event);
+        /* Does the guild have scheduled events now? May be NULL. */
+        void (*scheduled)(void *ctx, const char *guild, bool any);
+        /* Did it have any when last heard of? NULL: nobody knows. */
+        bool (*was_scheduled)(void *ctx, const char *guild);
 };
 
 struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
@@ -79,6 +85,7 @@ struct dc_intake {
         struct dc_cache *cache;
         struct dc_lookup *lookup;
         struct dc_catchup *catchup;
+        struct dc_event_list *events;
         struct dc_gateway *gateway; /* NULL: the intake closes */
         char *self;                 /* the bot's user id; NULL: unknown */
         size_t posts;
@@ -86,6 +93,8 @@ struct dc_intake {
 
 /* A missed message, oldest first: goes before held events of its channel. */
 void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message);
+/* Who is interested in a scheduled event, see DC_EVENT_MEMBERS. */
+void dc_intake_members(struct dc_intake *in, json_t *members);
 /* A gap has become known: DMs that were replayed before wait for what is missing in theirs. */
 void dc_intake_want_dms(struct dc_intake *in);
 /* A lookup has ended. known: it is cached, or passes for a plain channel. */

@@ -28,8 +28,10 @@ static const struct code_row {
           "a command can be answered for fifteen minutes" },
         { 10062, CANCEL_DEFERRED, false, ERR_MISSING,
           "the command was not acknowledged within three seconds" },
+        { 10070, 0, false, ERR_MISSING, "the event was deleted in Discord" },
         { 20028, 0, true, ERR_LIMIT, NULL },
         { 30010, 0, false, ERR_LIMIT, "the message has 20 different reactions already" },
+        { 30038, 0, false, ERR_LIMIT, "the server has 100 scheduled events already" },
         { 30046, 0, true, ERR_LIMIT, NULL },
         { 40003, 0, true, ERR_LIMIT, "too many DMs were opened" },
         { 40005, 0, false, ERR_INVALID, "the file is larger than Discord accepts there" },
@@ -49,6 +51,7 @@ static const struct code_row {
         { 160004, THREAD, false, ERR_CONFLICT, "the message has a thread already" },
         { 160005, 0, false, ERR_REFUSED, "the thread is locked" },
         { 160006, 0, false, ERR_LIMIT, "the server has too many active threads" },
+        { 180000, 0, false, ERR_CONFLICT, "the event is over or was cancelled in Discord" },
         { 200000, 0, false, ERR_REFUSED, "the server's AutoMod has blocked the text" },
         { 240000, 0, false, ERR_REFUSED, "Discord considers a link in it harmful" },
 };

@@ -448,9 +448,14 @@ void dc_sends_resume(struct discord *dc, const char *interaction)
 
 void dc_send_delivery(struct adapter *a, const struct delivery *d)
 {
-        struct dc_send *s = mem_zalloc(sizeof(*s));
+        struct dc_send *s;
         struct error err = { 0 };
 
+        if (d->kind == DELIVER_CALENDAR) {
+                dc_scheduled_event_send(a, d);
+                return;
+        }
+        s = mem_zalloc(sizeof(*s));
         s->adapter = a;
         s->dc = a->self;
         s->file.fd = -1;

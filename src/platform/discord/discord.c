@@ -221,6 +221,9 @@ static void link_up(struct discord *dc)
                                                .state = on_state,
                                                .dm = dc_destination_set_dm,
                                                .own = dc_send_check_own,
+                                               .wrote = dc_scheduled_event_wrote,
+                                               .scheduled = dc_scheduled_event_set_guild,
+                                               .was_scheduled = dc_scheduled_event_had,
                                                .stored = dc_deferred_stored };
 
         if (!conf->message_content)
@@ -361,6 +364,7 @@ static int discord_open(struct adapter *a, struct error *err)
         a->self = dc;
         dc->self.public_key = mem_strdup(dc->conf->public_key);
         TAILQ_INIT(&dc->sends);
+        TAILQ_INIT(&dc->event_sends);
         LIST_INIT(&dc->posts);
         map_init(&dc->dms);
         map_init(&dc->dm_channels);
@@ -392,6 +396,7 @@ static void discord_close(struct adapter *a)
         dc->intake = NULL;
         dc_webhook_release(dc);
         dc_sends_release(dc);
+        dc_scheduled_events_release(dc);
         dc_rest_cancel(dc->rest);
         dc_rest_abort(dc->call);
         dc_deferred_release(dc);
@@ -477,7 +482,7 @@ const struct platform_ops discord_platform = {
         .token_variable = TOKEN_VARIABLE,
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
-               ADAPTER_BUTTONS,
+               ADAPTER_BUTTONS | ADAPTER_CALENDAR,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
         .upload_max = (int64_t)500 << 20, /* in a guild with every boost */
         .debounce_ms = 3000,

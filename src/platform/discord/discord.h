@@ -11,6 +11,7 @@
  *     dc_send.c      sends deliveries; dc_payload.c makes their calls, dc_destination.c finds the
  *                    channel, dc_outcome.c reads the answers, dc_window.c says when an unsure one
  *                    may have arrived
+ *     dc_scheduled_event.h  the calendar's events, both ways
  *     dc_deferred.c  acknowledges slash commands and replies to them; dc_commands.c registers them
  *     dc_tools.c     tools for agents, lookups for the road and the API
  *     dc_rest.h      the REST API: dc_rest, dc_call, dc_rate_limit
@@ -76,7 +77,18 @@ struct dc_duplicate_bot {
         int64_t warned_ms; /* 0: never */
 };
 
+#define DC_WRITTEN_KEPT 64
+
+/* What the bot wrote into a scheduled event and the gateway has not reported yet. */
+struct dc_written {
+        uint64_t number; /* 0: none */
+        char event[DC_ID_SIZE];
+        json_t *body; /* NULL: deleted */
+        int64_t boot_ms;
+};
+
 struct dc_send;
+struct dc_event_send;
 struct dc_post;
 struct dc_deferred;
 
@@ -98,6 +110,11 @@ struct discord {
         struct dc_call *call;
         struct timer *timer;
         TAILQ_HEAD(, dc_send) sends;
+        TAILQ_HEAD(, dc_event_send) event_sends;
+        struct {
+                struct dc_written items[DC_WRITTEN_KEPT]; /* a ring */
+                uint64_t last;
+        } written;
         struct {
                 TAILQ_HEAD(, dc_deferred) list; /* oldest first */
                 size_t count;
@@ -107,7 +124,8 @@ struct discord {
         struct timer *commands_timer; /* registration is retried */
         LIST_HEAD(, dc_post) posts;   /* interactions over HTTP that are being stored */
         struct dc_duplicate_bot duplicate;
-        json_t *saved;          /* the state file: DMs of operators, registered commands */
+        /* the state file: DMs of operators, registered commands, guilds with scheduled events */
+        json_t *saved;
         struct map dms;         /* of others than operators: user to channel, owned */
         struct map dm_channels; /* the channels of dms */
 };
@@ -122,6 +140,15 @@ void dc_sends_resume(struct discord *dc, const char *interaction);
 void dc_sends_release(struct discord *dc);
 /* A hook of dc_intake: warns of messages sent by another process. */
 void dc_send_check_own(void *discord, const json_t *message);
+
+/* ---- dc_scheduled_event_send.c ---- */
+
+void dc_scheduled_event_send(struct adapter *a, const struct delivery *d);
+void dc_scheduled_events_release(struct discord *dc);
+/* Hooks of dc_intake. */
+bool dc_scheduled_event_wrote(void *discord, const char *type, const json_t *event);
+void dc_scheduled_event_set_guild(void *discord, const char *guild, bool any);
+bool dc_scheduled_event_had(void *discord, const char *guild);
 
 /* ---- dc_outcome.c ---- */
 
