@@ -182,17 +182,21 @@ static const struct {
         { "MANAGE_THREADS", MAY_THREADS },
         { "CREATE_PUBLIC_THREADS", MAY_OPEN_THREADS },
         { "SEND_MESSAGES_IN_THREADS", MAY_SEND_THREADS },
+        { "CREATE_EVENTS", MAY_CREATE_EVENTS },
+        { "MANAGE_EVENTS", MAY_MANAGE_EVENTS },
 };
 
-/* {"channel":"general","deny":["SEND_MESSAGES"]}; [] allows everything */
+/* {"channel":"general","deny":["SEND_MESSAGES"]}, or with "guild"; [] allows everything */
 int dc_admin_permissions(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        struct channel *c = dc_people_find_channel(w, request, err);
+        struct guild *g =
+                json_object_get(request, "guild") ? dc_people_find_guild(w, request, err) : NULL;
+        struct channel *c = g ? NULL : dc_people_find_channel(w, request, err);
         const json_t *name;
         uint64_t denied = 0, bit;
         size_t i;
 
-        if (!c)
+        if (!c && !g)
                 return -1;
         json_array_foreach(json_object_get(request, "deny"), i, name) {
                 bit = 0;
@@ -205,6 +209,11 @@ int dc_admin_permissions(struct world *w, const json_t *request, struct buf *out
                         return error_set(err, ERR_INVALID, "no permission '%s'",
                                          json_is_string(name) ? json_string_value(name) : "");
                 denied |= bit;
+        }
+        if (g) {
+                g->denied = denied;
+                dc_render_id(out, "guild", g->id);
+                return 0;
         }
         c->denied = denied;
         dc_render_id(out, "channel", c->id);

@@ -26,6 +26,10 @@ const char dc_control_help[] =
         "{\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\",\"message_id\":\"..\"}\n"
         "  POST /sim/rename       {\"channel\":\"News\",\"name\":\"Old news\"}\n"
         "  POST /sim/archive      {\"channel\":\"News\",\"archived\":true,\"locked\":false}\n"
+        "  POST /sim/event        {\"from\":\"ada\",\"name\":\"Catan\",\"start\":\"2030-01-01T18:00:00Z\","
+        "\n                         \"end\":\"..\",\"place\":\"..\"}; with event_id a change, also "
+        "status\n                         (scheduled, active, completed, canceled), delete\n"
+        "  POST /sim/interest     {\"from\":\"ada\",\"event_id\":\"..\",\"interested\":true}\n"
         "  POST /sim/press        {\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
         "  POST /sim/command      "
         "{\"from\":\"ada\",\"name\":\"ask\",\"options\":{\"question\":\"why\"}}\n"
@@ -38,7 +42,8 @@ const char dc_control_help[] =
         "{\"channel\":\"help\",\"remove\":true}\n"
         "  POST /sim/members      "
         "{\"from\":\"bob\",\"roles\":[\"mods\"],\"nick\":\"B\",\"leave\":false}\n"
-        "  POST /sim/permissions  {\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}\n"
+        "  POST /sim/permissions  {\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}, or with "
+        "guild\n"
         "  POST /sim/bots         {\"token\":\"..\"} or "
         "{\"bot\":\"..\",\"intents\":[\"MESSAGE_CONTENT\"],\n"
         "                         "
@@ -47,7 +52,7 @@ const char dc_control_help[] =
         "(message,\n"
         "                         edit, delete, reaction, reaction_removed, typing, thread,\n"
         "                         thread_change, dm_open, commands, interaction_answer, "
-        "follow_up, ...)\n"
+        "follow_up,\n                         scheduled_event, ...)\n"
         "  GET  /sim/calls        API calls: after, wait, limit, kind (an operation), valid=false\n"
         "  GET  /sim/links        gateway connections: connect, identify, resume, heartbeat,\n"
         "                         presence, closed, gone\n"
@@ -125,6 +130,10 @@ static void write_guilds(struct buf *b, const struct world *w)
                 for (const struct channel *c = g->channels; c; c = c->next)
                         dc_render_channel(b, NULL, c);
                 jsonw_close(b, ']');
+                jsonw_open_member(b, "scheduled_events", '[');
+                for (const struct scheduled_event *e = g->events; e; e = e->next)
+                        dc_scheduled_event_render(b, NULL, e, true);
+                jsonw_close(b, ']');
                 jsonw_close(b, '}');
         }
         jsonw_close(b, ']');
@@ -178,6 +187,8 @@ static const struct http_route routes[] = {
         CONTROL_POST("/sim/thread", dc_people_thread),
         CONTROL_POST("/sim/rename", dc_people_rename),
         CONTROL_POST("/sim/archive", dc_people_archive),
+        CONTROL_POST("/sim/event", dc_people_event),
+        CONTROL_POST("/sim/interest", dc_people_interest),
         CONTROL_POST("/sim/press", dc_people_interact_press),
         CONTROL_POST("/sim/command", dc_people_interact_command),
         CONTROL_POST("/sim/modal", dc_people_interact_modal),

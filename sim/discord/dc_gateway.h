@@ -25,6 +25,7 @@
 #define INTENT_DM_REACTIONS (1ull << 13)
 #define INTENT_DM_TYPING    (1ull << 14)
 #define INTENT_CONTENT      (1ull << 15)
+#define INTENT_EVENTS       (1ull << 16)
 #define INTENTS_PRIVILEGED  (INTENT_MEMBERS | INTENT_PRESENCES | INTENT_CONTENT)
 #define INTENTS_ALL         0x331ffffull
 

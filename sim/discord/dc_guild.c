@@ -102,6 +102,8 @@ struct role *dc_guild_role_by_name(const struct guild *g, const char *text)
 
 void dc_guild_free(struct guild *g)
 {
+        while (g->events)
+                dc_scheduled_event_remove(g->events);
         while (g->members)
                 dc_guild_remove_member(g, g->members->user->id);
         while (g->roles) {

@@ -6,7 +6,7 @@
 
 static const struct dc_op_row *const tables[] = {
         dc_op_messages, dc_op_reactions, dc_op_channels,     dc_op_threads,
-        dc_op_guilds,   dc_op_commands,  dc_op_interactions,
+        dc_op_guilds,   dc_op_commands,  dc_op_interactions, dc_op_scheduled_events,
 };
 
 /* Indexed by the operation's number in the description. */

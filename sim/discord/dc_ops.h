@@ -15,7 +15,8 @@ struct dc_op_row {
 };
 
 extern const struct dc_op_row dc_op_messages[], dc_op_reactions[], dc_op_channels[],
-        dc_op_threads[], dc_op_guilds[], dc_op_commands[], dc_op_interactions[];
+        dc_op_threads[], dc_op_guilds[], dc_op_commands[], dc_op_interactions[],
+        dc_op_scheduled_events[];
 
 /* NULL: known but not simulated. */
 op_fn *dc_ops_find(const struct dc_spec_op *op);

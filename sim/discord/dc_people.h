@@ -17,6 +17,8 @@
 
 control_fn dc_people_send, dc_people_edit, dc_people_delete, dc_people_react, dc_people_unreact,
         dc_people_typing, dc_people_thread, dc_people_rename, dc_people_archive;
+/* dc_people_events.c */
+control_fn dc_people_event, dc_people_interest;
 control_fn dc_people_interact_press, dc_people_interact_command, dc_people_interact_modal;
 /* dc_admin.c: users, guilds, channels, permissions, bots */
 control_fn dc_admin_user, dc_admin_guild, dc_admin_channel, dc_admin_member, dc_admin_permissions,

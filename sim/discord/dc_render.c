@@ -264,7 +264,10 @@ static void write_created(struct buf *b, const struct guild *g, const struct bot
         jsonw_raw(b, "presences", "[]");
         jsonw_raw(b, "voice_states", "[]");
         jsonw_raw(b, "stage_instances", "[]");
-        jsonw_raw(b, "guild_scheduled_events", "[]");
+        jsonw_open_member(b, "guild_scheduled_events", '[');
+        for (const struct scheduled_event *e = g->events; e; e = e->next)
+                dc_scheduled_event_render(b, NULL, e, false);
+        jsonw_close(b, ']');
         jsonw_raw(b, "soundboard_sounds", "[]");
 }
 

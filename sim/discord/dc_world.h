@@ -55,17 +55,19 @@ enum message_type {
 #define MESSAGE_FLAG_COMPONENTS (1 << 15)
 
 /* Permissions of a bot in a channel. */
-#define MAY_REACT        (1ull << 6)
-#define MAY_VIEW         (1ull << 10)
-#define MAY_SEND         (1ull << 11)
-#define MAY_MANAGE       (1ull << 13)
-#define MAY_EMBED        (1ull << 14)
-#define MAY_ATTACH       (1ull << 15)
-#define MAY_READ_HISTORY (1ull << 16)
-#define MAY_EVERYONE     (1ull << 17)
-#define MAY_THREADS      (1ull << 34)
-#define MAY_OPEN_THREADS (1ull << 35)
-#define MAY_SEND_THREADS (1ull << 38)
+#define MAY_REACT         (1ull << 6)
+#define MAY_VIEW          (1ull << 10)
+#define MAY_SEND          (1ull << 11)
+#define MAY_MANAGE        (1ull << 13)
+#define MAY_EMBED         (1ull << 14)
+#define MAY_ATTACH        (1ull << 15)
+#define MAY_READ_HISTORY  (1ull << 16)
+#define MAY_EVERYONE      (1ull << 17)
+#define MAY_MANAGE_EVENTS (1ull << 33)
+#define MAY_THREADS       (1ull << 34)
+#define MAY_OPEN_THREADS  (1ull << 35)
+#define MAY_SEND_THREADS  (1ull << 38)
+#define MAY_CREATE_EVENTS (1ull << 44)
 
 struct user {
         uint64_t id;
@@ -145,6 +147,30 @@ struct channel {
         struct channel *next; /* in its guild */
 };
 
+enum event_status {
+        EVENT_SCHEDULED = 1,
+        EVENT_ACTIVE = 2,
+        EVENT_COMPLETED = 3,
+        EVENT_CANCELED = 4
+};
+enum event_entity { ENTITY_STAGE = 1, ENTITY_VOICE = 2, ENTITY_EXTERNAL = 3 };
+
+/* A scheduled event of a guild. */
+struct scheduled_event {
+        uint64_t id;
+        struct guild *guild;
+        struct user *creator;
+        char *name, *description; /* description may be NULL */
+        char *location;           /* of ENTITY_EXTERNAL */
+        uint64_t channel_id;      /* of the others */
+        int64_t start_ms, end_ms; /* end_ms 0: none */
+        enum event_status status;
+        enum event_entity entity;
+        struct user **users; /* interested */
+        size_t count;
+        struct scheduled_event *next; /* in the guild */
+};
+
 struct guild {
         uint64_t id;
         char *name;
@@ -154,6 +180,8 @@ struct guild {
         struct map members_by_id; /* -> struct member */
         struct channel *channels; /* and threads; in order of creation */
         struct channel **channels_end;
+        struct scheduled_event *events;           /* in order of creation */
+        uint64_t denied;                          /* to all bots, in the guild as a whole */
         size_t padding_members, padding_channels; /* invented, to make GUILD_CREATE large */
         bool unavailable;
         struct guild *next;
@@ -268,6 +296,24 @@ bool dc_channel_is_thread(const struct channel *c);
 bool dc_channel_is_forum(const struct channel *c);
 /* MAY_* bits of this bot. */
 uint64_t dc_channel_permissions(const struct bot *b, const struct channel *c);
+
+/* ---- dc_scheduled_event.c ---- */
+/* Without name and times. */
+struct scheduled_event *dc_scheduled_event_new(struct world *w, struct guild *g,
+                                               struct user *creator);
+struct scheduled_event *dc_scheduled_event_find(const struct guild *g, uint64_t id);
+/* Takes it out of the guild and frees it. */
+void dc_scheduled_event_remove(struct scheduled_event *e);
+/* False: nothing changes. */
+bool dc_scheduled_event_set_interest(struct scheduled_event *e, struct user *u, bool interested);
+void dc_scheduled_event_render(struct buf *b, const char *key, const struct scheduled_event *e,
+                               bool with_count);
+/* Sends GUILD_SCHEDULED_EVENT_ and `what`: "CREATE", "UPDATE", "DELETE". */
+unsigned dc_scheduled_event_publish(struct world *w, const struct scheduled_event *e,
+                                    const char *what);
+/* The same for "USER_ADD" and "USER_REMOVE". */
+unsigned dc_scheduled_event_publish_interest(struct world *w, const struct scheduled_event *e,
+                                             const struct user *u, const char *what);
 
 /* ---- dc_message.c ---- */
 struct message *dc_message_new(struct world *w, struct channel *c, struct user *author);

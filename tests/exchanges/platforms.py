@@ -82,7 +82,7 @@ class Discord(Platform):
     @staticmethod
     def made(answer):
         first = answer.get("results", [answer])[0]
-        return first.get("message_id") or first.get("channel") or first.get("guild") or first.get("user", {}).get("id")
+        return first.get("message_id") or first.get("event_id") or first.get("channel") or first.get("guild") or first.get("user", {}).get("id")
 
     @staticmethod
     def call(sim_url, operation, params):

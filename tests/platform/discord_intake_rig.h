@@ -49,7 +49,7 @@ struct rig {
         unsigned opened_count;
         unsigned get_count, ups, stops, stored, dms, owns;
         struct dc_gateway_stats stats;
-        bool bad_token;
+        bool bad_token, had_events;
         char dm[100], interaction[100];
         uint64_t recent; /* an id after the beginning of every gap */
 };
@@ -153,6 +153,20 @@ static inline void on_own(void *ctx, const json_t *message)
         g->owns++;
 }
 
+static inline void on_scheduled(void *ctx, const char *guild, bool any)
+{
+        struct rig *g = ctx;
+
+        (void)guild;
+        g->had_events = any;
+}
+
+static inline bool on_was_scheduled(void *ctx, const char *guild)
+{
+        (void)guild;
+        return ((struct rig *)ctx)->had_events;
+}
+
 static inline int set_up(void **state)
 {
         struct rig *g = mem_zalloc(sizeof(*g));
@@ -237,7 +251,9 @@ static inline void begin(struct rig *g)
                                                .state = on_state,
                                                .stored = on_stored,
                                                .dm = on_dm,
-                                               .own = on_own };
+                                               .own = on_own,
+                                               .scheduled = on_scheduled,
+                                               .was_scheduled = on_was_scheduled };
 
         g->in = dc_intake_new(&g->o, &hooks);
 }

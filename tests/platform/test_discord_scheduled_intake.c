@@ -120,42 +120,23 @@ static void a_new_session_lists_what_there_is(void **state)
         assert_int_equal(uncommitted(g), 0);
 }
 
-static bool had_events;
-
-static bool on_was_scheduled(void *ctx, const char *guild)
-{
-        (void)ctx;
-        assert_string_equal(guild, "1");
-        return had_events;
-}
-
-static void on_scheduled(void *ctx, const char *guild, bool any)
-{
-        (void)ctx;
-        (void)guild;
-        had_events = any;
-}
-
 static void an_empty_list_matters_where_there_were_events(void **state)
 {
         struct rig *g = *state;
 
         connected(g);
-        had_events = false;
-        g->in->hooks.was_scheduled = on_was_scheduled;
-        g->in->hooks.scheduled = on_scheduled;
         introduce(g, "");
         say(g, CREATE, EVENT("77", "Catan", ""));
         await(g, &fake_road.received_count, 1);
         expect(0, "\"op\":\"put\"");
         fake_road_ack(0, ERR_NONE);
-        assert_true(had_events);
+        assert_true(g->had_events);
         introduce(g, "");
         await(g, &fake_road.received_count, 2);
         expect(1, "\"op\":\"list\",\"guildId\":\"1\",\"events\":[]");
-        assert_true(had_events); /* until it is stored */
+        assert_true(g->had_events); /* until it is stored */
         fake_road_ack(1, ERR_NONE);
-        assert_false(had_events);
+        assert_false(g->had_events);
 }
 
 static void members_are_asked_for_after_a_new_session(void **state)

@@ -428,6 +428,56 @@ static void an_interaction_is_answered_once_in_time(void **state)
         json_decref(made);
 }
 
+/* ---- scheduled events ---- */
+
+#define EVENTS "/guilds/" LAB "/scheduled-events"
+#define PLAN(name, start)                                                                   \
+        "{\"name\":\"" name "\",\"privacy_level\":2,\"entity_type\":3,\"entity_metadata\":" \
+        "{\"location\":\"here\"},\"scheduled_start_time\":\"" start                         \
+        "\",\"scheduled_end_time\":\"2126-11-20T21:00:00Z\"}"
+#define LATER "2126-11-20T18:00:00Z"
+
+static void scheduled_events_obey_discords_rules(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *made;
+        char *path;
+
+        sim_dc_refused(r, NULL, EVENTS, PLAN("x", "2020-01-01T00:00:00Z"), 400, 50035);
+        sim_dc_refused(r, NULL, EVENTS, PLAN("x", "2127-01-01T00:00:00Z"), 400, 50035);
+        sim_dc_refused(r, NULL, EVENTS,
+                       "{\"name\":\"x\",\"privacy_level\":2,\"entity_type\":3,\"entity_metadata\":"
+                       "{\"location\":\"here\"},\"scheduled_start_time\":\"" LATER "\"}",
+                       400, 50035);
+        sim_dc_refused(r, "DELETE", EVENTS "/5", NULL, 404, 10070);
+        made = sim_dc_call(r, NULL, EVENTS, PLAN("Catan", LATER), 200);
+        path = mem_printf(EVENTS "/%s", json_str(made, "id", ""));
+        json_decref(made);
+        sim_dc_refused(r, "PATCH", path, "{\"scheduled_start_time\":\"2020-01-01T00:00:00Z\"}", 400,
+                       50035);
+        sim_rig_control_ok(r, "permissions", "{\"guild\":\"Lab\",\"deny\":[\"CREATE_EVENTS\"]}");
+        sim_dc_refused(r, NULL, EVENTS, PLAN("x", LATER), 403, 50013);
+        sim_dc_refused(r, "PATCH", path, "{\"name\":\"y\"}", 403, 50013);
+        sim_rig_control_ok(r, "permissions", "{\"guild\":\"Lab\",\"deny\":[]}");
+        json_decref(sim_dc_call(r, "PATCH", path, "{\"status\":4}", 200));
+        sim_dc_refused(r, "PATCH", path, "{\"name\":\"y\"}", 400, 180000);
+        json_decref(sim_dc_call(r, "DELETE", path, NULL, 204));
+        free(path);
+}
+
+static void events_of_people_need_another_permission(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *made = sim_rig_control(r, "event", "{\"name\":\"Go\",\"guild\":\"Lab\"}");
+        char *path = mem_printf(EVENTS "/%s", json_str(made, "event_id", ""));
+
+        json_decref(made);
+        sim_rig_control_ok(r, "permissions", "{\"guild\":\"Lab\",\"deny\":[\"MANAGE_EVENTS\"]}");
+        sim_dc_refused(r, "PATCH", path, "{\"name\":\"y\"}", 403, 50013);
+        json_decref(sim_dc_call(r, NULL, EVENTS, PLAN("Catan", LATER), 200));
+        free(path);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_dc_setup, sim_dc_teardown)
 
 int main(void)
@@ -452,6 +502,8 @@ int main(void)
                 TEST(history_pages_list_newest_first),
                 TEST(an_endpoint_gets_signed_interactions),
                 TEST(an_interaction_is_answered_once_in_time),
+                TEST(scheduled_events_obey_discords_rules),
+                TEST(events_of_people_need_another_permission),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void on_done(struct intake_update *base, bool stored)
         struct dc_intake *in = u->in;
         const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
 
-        if (stored && first && in->hooks.scheduled && strcmp(first->type, EVENT_CALENDAR) == 0 &&
+        if (stored && first && in->hooks.scheduled &&
             (strcmp(u->e.type, "GUILD_SCHEDULED_EVENT_CREATE") == 0 ||
              strcmp(u->e.type, "GUILD_CREATE") == 0))
                 in->hooks.scheduled(in->hooks.ctx, first->guild, first->id != NULL);

@@ -110,5 +110,15 @@ ask("create_interaction_response", {"type": 4, "data": {"content": "z"}}, "?with
     interaction_id=made["interaction"], interaction_token=made["token"])
 ask("update_original_webhook_message", {"content": "edited"}, webhook_id=BOT, webhook_token=made["token"])
 ask("execute_webhook", {"content": "more"}, "?wait=true", webhook_id=BOT, webhook_token=made["token"])
+plan = {"name": "Catan", "description": "x", "privacy_level": 2, "entity_type": 3, "entity_metadata": {"location": "Ann's"},
+        "scheduled_start_time": "2126-11-20T18:00:00Z", "scheduled_end_time": "2126-11-20T21:00:00Z"}
+planned = ask("create_guild_scheduled_event", plan, guild_id=GUILD)
+which = {"guild_id": GUILD, "guild_scheduled_event_id": planned["id"]}
+control("interest", {"event_id": planned["id"]})
+ask("update_guild_scheduled_event", {"name": "Azul", "description": None}, **which)
+ask("get_guild_scheduled_event", query="?with_user_count=true", **which)
+ask("list_guild_scheduled_events", guild_id=GUILD)
+ask("list_guild_scheduled_event_users", query="?with_member=true&limit=100", **which)
+ask("delete_guild_scheduled_event", **which)
 ask("delete_message", channel_id=GENERAL, message_id=first["id"])
 sys.exit(0)

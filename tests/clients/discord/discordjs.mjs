@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import {
   ActionRowBuilder, AttachmentBuilder, ButtonBuilder, ButtonStyle, ChannelType, Client, EmbedBuilder, Events,
-  GatewayIntentBits as I, MessageFlags, Partials, SlashCommandBuilder,
+  GatewayIntentBits as I, GuildScheduledEventEntityType, GuildScheduledEventPrivacyLevel, MessageFlags, Partials, SlashCommandBuilder,
 } from "discord.js";
 import { bot as did, view, control, root, run, token } from "./simulator.mjs";
 
 const general = "900000000000000002";
 const client = new Client({
   intents: [I.Guilds, I.GuildMessages, I.GuildMessageReactions, I.GuildMessageTyping, I.DirectMessages,
-    I.DirectMessageReactions, I.MessageContent],
+    I.DirectMessageReactions, I.MessageContent, I.GuildScheduledEvents],
   partials: [Partials.Channel, Partials.Message, Partials.Reaction],
   allowedMentions: { parse: [] },
   rest: { api: `${root}/api` },
@@ -195,6 +195,41 @@ await run("discord.js", {
     assert.equal((await did("interaction_edit")).text, "about why");
     const more = await did("follow_up");
     assert.deepEqual([more.text, more.ephemeral], ["and more", true]);
+  },
+  "scheduled events": async () => {
+    const events = client.guilds.cache.first().scheduledEvents;
+    const plan = {
+      name: "Catan", description: "Bring snacks", scheduledStartTime: Date.now() + 3600000,
+      scheduledEndTime: Date.now() + 7200000, privacyLevel: GuildScheduledEventPrivacyLevel.GuildOnly,
+      entityType: GuildScheduledEventEntityType.External, entityMetadata: { location: "Ann's" },
+    };
+    const made = await events.create(plan);
+    assert.equal((await did("scheduled_event")).event.name, "Catan");
+    assert.equal(made.entityMetadata.location, "Ann's");
+    const joined = next(Events.GuildScheduledEventUserAdd);
+    await control("interest", { event_id: made.id });
+    assert.equal((await joined).id, made.id);
+    const users = await events.fetchSubscribers(made, { withMember: true });
+    assert.deepEqual(users.map((u) => u.user.username), ["ada"]);
+    const left = next(Events.GuildScheduledEventUserRemove);
+    await control("interest", { event_id: made.id, interested: false });
+    await left;
+    const changed = next(Events.GuildScheduledEventUpdate);
+    await made.edit({ name: "Azul" });
+    await changed;
+    assert.equal(events.cache.get(made.id).name, "Azul");
+    await made.delete();
+    await refused(10070, events.fetch({ guildScheduledEvent: made.id, force: true }));
+    const seen = next(Events.GuildScheduledEventCreate);
+    const theirs = await control("event", { name: "Go", place: "the park" });
+    assert.equal((await seen).creatorId, "42");
+    const gone = next(Events.GuildScheduledEventDelete);
+    await control("event", { event_id: theirs.event_id, delete: true });
+    assert.equal((await gone).id, theirs.event_id);
+    await control("permissions", { guild: "Lab", deny: ["CREATE_EVENTS"] });
+    await refused(50013, events.create(plan));
+    await control("permissions", { guild: "Lab", deny: [] });
+    await refused(50035, events.create({ ...plan, scheduledStartTime: Date.now() - 1000 }));
   },
   "resume after a cut": async () => {
     const resumed = next(Events.ShardResume);

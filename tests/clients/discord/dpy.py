@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """discord.py (Debian's python3-discord), unchanged, against the simulator."""
 import asyncio
+import datetime
 import io
 import json
 import os
@@ -117,6 +118,26 @@ async def on_raw_reaction_remove(payload):
 @client.event
 async def on_thread_create(thread):
     await happened.put(("thread", thread.name))
+
+
+@client.event
+async def on_scheduled_event_create(event):
+    await happened.put(("planned", event.name, event.location))
+
+
+@client.event
+async def on_scheduled_event_update(_, after):
+    await happened.put(("replanned", after.name))
+
+
+@client.event
+async def on_scheduled_event_user_add(event, user):
+    await happened.put(("interested", event.name, user.name))
+
+
+@client.event
+async def on_scheduled_event_delete(event):
+    await happened.put(("unplanned", event.id))
 
 
 @client.event
@@ -244,6 +265,27 @@ async def interactions():
     assert follow_up["text"] == "and more" and follow_up["ephemeral"]
 
 
+async def scheduled_events():
+    begins = discord.utils.utcnow() + datetime.timedelta(hours=1)
+    made = await client.guilds[0].create_scheduled_event(
+        name="Catan", description="Bring snacks", start_time=begins, end_time=begins + datetime.timedelta(hours=1),
+        location="Ann's", entity_type=discord.EntityType.external, privacy_level=discord.PrivacyLevel.guild_only)
+    assert (await next_action("scheduled_event"))["event"]["name"] == "Catan"
+    assert await awaited("planned") == ("Catan", "Ann's")
+    await ask("interest", {"event_id": str(made.id)})
+    assert await awaited("interested") == ("Catan", "ada")
+    assert [u.name async for u in made.users()] == ["ada"]
+    await made.edit(name="Azul")
+    assert await awaited("replanned") == ("Azul",)
+    theirs = await ask("event", {"name": "Go", "place": "the park"})
+    assert await awaited("planned") == ("Go", "the park")
+    await ask("event", {"event_id": theirs["event_id"], "name": "Chess"})
+    assert await awaited("replanned") == ("Chess",)
+    await made.delete()
+    assert await awaited("unplanned") == (made.id,)
+    await refused(10070, client.guilds[0].fetch_scheduled_event(made.id))
+
+
 async def resume():
     await ask("gateway", {"action": "cut"})
     await ask("send", {"channel": "general", "text": "while away"})
@@ -264,7 +306,7 @@ async def valid():
 
 
 PARTS = [login, receive_and_reply, direct, edits_and_deletes, reactions, attachments, threads, history, interactions,
-         resume, valid]
+         scheduled_events, resume, valid]
 
 
 async def main():
