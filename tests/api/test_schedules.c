@@ -32,7 +32,7 @@ static void a_text_is_scheduled_in_every_way(void **state)
             201, "\"nextAt\":\"2099-01-01T11:00:00.000Z\"");
         add(r,
             "{\"cron\":\"0 0 9 * * 1\",\"timezone\":\"Europe/Berlin\",\"text\":\"week\","
-            "\"instanceId\":\"api\",\"to\":\"room\",\"action\":\"turn\",\"agent\":\"main\"}",
+            "\"instanceId\":\"api\",\"to\":\"room\",\"action\":\"turn\"}",
             201, "\"cron\":\"0 0 9 * * 1\",\"timezone\":\"Europe/Berlin\"");
         add(r,
             "{\"every\":\"day 9:00\",\"text\":\"day\",\"instanceId\":\"api\",\"to\":\"room\","
@@ -44,7 +44,7 @@ static void a_text_is_scheduled_in_every_way(void **state)
         api_rig_expect(r, "GET", SCHEDULES "?channel=elsewhere", NULL, 200, "\"items\":[]");
         api_rig_expect(r, "GET", SCHEDULES "/next?limit=1", NULL, 200, "\"text\":\"tea\"");
         api_rig_expect(r, "GET", SCHEDULES "/sch-3", NULL, 200, "\"nextRuns\":[\"");
-        api_rig_expect(r, "GET", SCHEDULES "/sch-3", NULL, 200, "\"options\":{\"agent\":\"main\"}");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-3", NULL, 200, "\"action\":\"turn\"");
         api_rig_expect(r, "GET", SCHEDULES "/sch-99", NULL, 404, "sch-99");
 }
 
@@ -69,6 +69,9 @@ static void what_cannot_be_scheduled_is_refused(void **state)
                 { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\",\"agent\":"
                   "\"a\"}",
                   400, "only for action turn" },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\",\"agent\":"
+                  "\"nobody\",\"action\":\"turn\"}",
+                  400, "there is no agent 'nobody'" },
                 { "{\"when\":\"soon\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\"}", 400,
                   "tomorrow 9:00" },
                 { "{\"at\":\"2020-01-01T00:00:00Z\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":"
@@ -83,6 +86,37 @@ static void what_cannot_be_scheduled_is_refused(void **state)
         for (size_t i = 0; i < COUNT(rows); i++)
                 add(r, rows[i].body, rows[i].status, rows[i].part);
         assert_int_equal(api_rig_count(r, "schedules"), 0);
+}
+
+static void a_restricted_key_names_a_chat(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a = api_rig_ask(r, "POST", "/api/v2/keys",
+                                          "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":"
+                                          "[\"api\"]}");
+        char *headers =
+                mem_printf("Host: localhost\r\nx-api-key: %s\r\nContent-Type: application/json\r\n",
+                           json_str(json_object_get(a.json, "data"), "key", "?"));
+        static const struct {
+                const char *body;
+                int status;
+        } rows[] = {
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\"}", 201 },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"terminal\",\"to\":\"c\"}", 403 },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"personId\":\"per-1\"}", 403 },
+                { "{\"in\":\"1h\",\"text\":\"x\",\"instanceId\":\"api\",\"to\":\"c\","
+                  "\"personId\":\"per-1\"}",
+                  403 },
+        };
+
+        api_answer_release(&a);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                a = api_rig_ask_as(r, "POST", SCHEDULES, headers, rows[i].body);
+                if (a.status != rows[i].status)
+                        fail_msg("%s: %s", rows[i].body, a.text);
+                api_answer_release(&a);
+        }
+        free(headers);
 }
 
 static void the_same_key_adds_once(void **state)
@@ -131,6 +165,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 API_RIG_CASE(a_text_is_scheduled_in_every_way),
                 API_RIG_CASE(what_cannot_be_scheduled_is_refused),
+                API_RIG_CASE(a_restricted_key_names_a_chat),
                 API_RIG_CASE(the_same_key_adds_once),
                 API_RIG_CASE(a_schedule_is_run_and_cancelled),
         };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agents.h"
 #include "api/core/read_job.h"
 #include "api/core/write_job.h"
 #include "base/clock.h"
@@ -341,15 +342,18 @@ static bool check(struct http_exchange *x, struct body *b, const struct schedule
                 body_mistake(b, "action", "a turn needs a chat: instanceId and to");
         else if (ask->agent && !turn)
                 body_mistake(b, "agent", "only for action turn");
+        else if (ask->agent && !agents_has(api_of(x)->env.agents, ask->agent))
+                body_mistake(b, "agent", "there is no agent '%.60s'", ask->agent);
         else if (ask->thread && !ask->to)
                 body_mistake(b, "threadId", "only with to");
         if (b->mistake_count > 0) {
                 reply_mistakes(x, b);
                 return false;
         }
-        if (!ask->adapter && caller_of(x)->adapters) {
+        /* a person may be reached by any adapter */
+        if (ask->person > 0 && caller_of(x)->adapters) {
                 reply_error(x, 403, "FORBIDDEN", NULL,
-                            "a key that is restricted to adapters must name a chat");
+                            "this key is restricted to adapters: it may name a chat, no person");
                 return false;
         }
         if (!ask->adapter)
