@@ -159,7 +159,6 @@ static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
                 { "dragoman run --dir=", "directory is empty" },
                 { "dragoman why a b c", "unexpected operand 'c'" },
                 { "dragoman send tg/1", "TEXT is missing" },
-                { "dragoman send tg hello", "must be ADAPTER/CHANNEL" },
                 { "dragoman send /1 hello", "must be ADAPTER/CHANNEL" },
                 { "dragoman send tg/1 hello world", "put the text into quotes" },
                 { "dragoman config", "check, schema or doc" },
