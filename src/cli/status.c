@@ -102,6 +102,20 @@ static void print_road(const json_t *road)
                (long long)json_int(road, "unknown", 0));
 }
 
+static void print_schedule(const json_t *schedule)
+{
+        const char *next = json_str(schedule, "nextAt", NULL);
+
+        if (!schedule)
+                return;
+        print_heading("schedule");
+        printf("  next: %s; since start: %lld fired, %lld late, %lld skipped, %lld failed\n",
+               next ? next : "nothing is pending", (long long)json_int(schedule, "fired", 0),
+               (long long)json_int(schedule, "late", 0),
+               (long long)json_int(schedule, "skipped", 0),
+               (long long)json_int(schedule, "failed", 0));
+}
+
 /* An open circuit breaker matters more than the last health probe. */
 static void print_agent(const json_t *agent)
 {
@@ -169,6 +183,7 @@ void status_print(const json_t *all, const struct client *c)
         json_array_foreach(json_object_get(all, "agents"), i, item)
                 print_agent(item);
         print_road(json_object_get(s, "road"));
+        print_schedule(json_object_get(s, "schedule"));
         print_heading("store");
         print_row("database", json_str(store, "driver", "?"), json_str(store, "state", "?"),
                   json_str(store, "why", NULL));

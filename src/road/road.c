@@ -57,7 +57,7 @@ const struct setting road_settings[] = {
         { "textBytes", SETTING_INT, "262144", 1, 16777216, .at = AT(text_bytes),
           .help = "The longest text of one inbound message, in bytes." },
         { "recordDays", SETTING_INT, "7", 1, 36500, .at = AT(record_days),
-          .help = "How long finished turns, deliveries and the trigger log are kept." },
+          .help = "How long finished turns, deliveries, schedules and the trigger log are kept." },
         { "transcriptDays", SETTING_INT, "90", 1, 36500, .at = AT(transcript_days),
           .help = "How long transcripts are kept." },
         SETTING_END,

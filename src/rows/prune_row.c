@@ -1,6 +1,6 @@
 /*
  * Row numbers follow time, so no index over time is needed: scanning from the front stops at the
- * first row that is too young.
+ * first row that is too young. Schedules end in another order than they begin, and have one.
  */
 #include "rows/prune_row.h"
 
@@ -25,6 +25,13 @@ static const char *const statements[] = {
         [PRUNE_TRANSCRIPT] = "DELETE FROM transcript WHERE id IN " OLDEST_LINES("transcript", "id"),
         [PRUNE_APPROVALS] = "DELETE FROM approvals WHERE id IN " OLDEST(
                 "approvals", "id", "created_ms", "decided_ms", "max(id) + 1"),
+        [PRUNE_TICKS] = "DELETE FROM ticks WHERE id IN (SELECT id FROM ticks"
+                        " WHERE ended_ms < ?1 AND ended_ms < ?2 ORDER BY ended_ms LIMIT 1000)",
+        /* a message that waits for the end of quiet hours outlives its schedule */
+        [PRUNE_SCHEDULES] =
+                "DELETE FROM schedules WHERE id IN (SELECT s.id FROM schedules AS s"
+                " WHERE s.ended_ms < ?1 AND s.ended_ms < ?2 AND NOT EXISTS (SELECT 1 FROM ticks"
+                " WHERE schedule = s.id) ORDER BY s.ended_ms LIMIT 1000)",
         [PRUNE_STEPS] = "DELETE FROM steps WHERE id IN " OLDEST_LINES("steps", "id"),
 };
 

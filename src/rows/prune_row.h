@@ -17,6 +17,8 @@ enum prune_table {
         PRUNE_TRANSCRIPT,
         PRUNE_STEPS,
         PRUNE_APPROVALS,
+        PRUNE_TICKS,
+        PRUNE_SCHEDULES,
         PRUNE_TABLES,
 };
 

@@ -14,6 +14,8 @@
 #include "../lib/road_rig.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "road/report/trace_report.h"
+#include "road/road_state.h"
 #include "schedule/schedule_private.h"
 
 #define MINUTE_MS 60000LL
@@ -533,6 +535,66 @@ static void a_cancelled_schedule_does_not_fire(void **state)
         assert_int_equal(w->result, 0);
 }
 
+/* ---- records ---- */
+
+struct report {
+        struct buf json;
+};
+
+static int write_report(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct report *r = arg;
+
+        buf_clear(&r->json);
+        return trace_report_write(tx, "dlv-1", NULL, &r->json, err);
+}
+
+static void a_message_knows_its_schedule(void **state)
+{
+        struct world *w = *state;
+        struct report r;
+        struct error err = { 0 };
+
+        one_shot(w, -1000);
+        w->row.source = "reminder";
+        w->row.name = "tea";
+        w->row.action = SCHEDULE_MESSAGE;
+        add(w);
+        schedule_start(w->schedule);
+        rig_until_count(w->rig, "ticks WHERE state = 'done'", 1);
+        until_idle(w);
+        assert_int_equal(rig_count(w->rig, "deliveries WHERE state = 'sent'"), 1);
+        buf_init(&r.json, 0);
+        if (store_read_now(w->rig->store, write_report, &r, &err) != 0)
+                fail_msg("%s", err.text);
+        assert_non_null(strstr(r.json.data, "\"summary\":\"reminder 'tea' (sch-1) was due at "));
+        assert_non_null(strstr(r.json.data, "\"tick\":{\"id\":\"tck-1\""));
+        buf_release(&r.json);
+}
+
+static void old_ticks_and_schedules_are_pruned(void **state)
+{
+        struct world *w = *state;
+        struct rig *g = w->rig;
+        int64_t long_ago_ms = clock_wall_ms() - 30 * 24 * HOUR_MS;
+
+        for (int i = 0; i < 3; i++) {
+                one_shot(w, -1000);
+                add(w);
+        }
+        every_hour(w, 0);
+        add(w);
+        start(w);
+        rig_update(g, "ticks SET ended_ms = ?1 WHERE schedule <> ?2", long_ago_ms, 3);
+        rig_update(g, "schedules SET ended_ms = ?1 WHERE ended_ms IS NOT NULL", long_ago_ms, 0);
+        prune_run(g->road);
+        while (g->road->writes > 0)
+                loop_step(g->loop, true);
+        /* a tick keeps its schedule, and a periodic schedule loses only its ticks */
+        assert_string_equal(rig_list(g, "schedule FROM ticks"), "3");
+        assert_string_equal(rig_list(g, "id FROM schedules ORDER BY id"), "3, 4");
+}
+
 /* ---- limits ---- */
 
 static int check_limits(struct store_tx *tx, void *arg, struct error *err)
@@ -639,6 +701,8 @@ int main(void)
                 TEST(nothing_fires_while_it_is_disabled),
                 TEST(a_chat_of_an_unknown_adapter_is_a_failure),
                 TEST(a_cancelled_schedule_does_not_fire),
+                TEST(a_message_knows_its_schedule),
+                TEST(old_ticks_and_schedules_are_pruned),
                 TEST(a_person_has_so_many_and_no_more),
 #ifdef DRAGOMAN_FAULTS
                 TEST(a_clock_set_ahead_fires_what_is_due_then),

@@ -10,6 +10,7 @@
 #include "bus/bus.h"
 #include "platform/platform.h"
 #include "road/road.h"
+#include "schedule/schedule.h"
 
 void metrics_answered(void *api, const struct http_route *route, int status, int64_t micros)
 {
@@ -107,6 +108,28 @@ static void write_road(struct buf *b, const struct road *r)
         single(b, "lanes", "gauge", "Conversations in memory.", (double)s.lanes);
         single(b, "deliveries_open", "gauge", "Deliveries that are not sent yet.",
                (double)s.deliveries_open);
+}
+
+static void write_schedule(struct buf *b, const struct schedule *schedule)
+{
+        struct schedule_stats s;
+
+        schedule_get_stats(schedule, &s);
+        family(b, "ticks_total", "counter", "Scheduled runs, by outcome.");
+        buf_addf(b,
+                 "dragoman_ticks_total{outcome=\"fired\"} %llu\n"
+                 "dragoman_ticks_total{outcome=\"quiet\"} %llu\n"
+                 "dragoman_ticks_total{outcome=\"skipped\"} %llu\n"
+                 "dragoman_ticks_total{outcome=\"failed\"} %llu\n",
+                 (unsigned long long)s.fired, (unsigned long long)s.quiet,
+                 (unsigned long long)s.skipped, (unsigned long long)s.failed);
+        single(b, "ticks_late_total", "counter", "Scheduled runs that were late.", (double)s.late);
+        single(b, "ticks_deferred_total", "counter", "Scheduled runs that quiet hours put off.",
+               (double)s.deferred);
+        single(b, "ticks_running", "gauge", "Scheduled runs being started.", (double)s.running);
+        single(b, "schedule_next_seconds", "gauge",
+               "When something is due next, since the epoch; 0: nothing is pending.",
+               (double)s.next_ms / 1e3);
 }
 
 static void write_store(struct buf *b, const struct store *s)
@@ -238,6 +261,8 @@ static void show(struct http_exchange *x)
 
         buf_init(&b, 0);
         write_road(&b, a->env.road);
+        if (a->env.schedule)
+                write_schedule(&b, a->env.schedule);
         write_store(&b, a->env.store);
         single(&b, "journal_head", "counter", "Number of the newest event.",
                (double)bus_head(a->env.bus));

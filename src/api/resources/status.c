@@ -13,6 +13,7 @@
 #include "platform/platform.h"
 #include "road/report/row_json.h"
 #include "road/road.h"
+#include "schedule/schedule.h"
 
 struct adapter_count {
         const struct road *road;
@@ -65,6 +66,25 @@ static void write_road(struct buf *b, const struct road_stats *s)
         jsonw_int(b, "failed", (int64_t)s->failed);
         jsonw_int(b, "unknown", (int64_t)s->unknown);
         jsonw_int(b, "retried", (int64_t)s->retried);
+        jsonw_close(b, '}');
+}
+
+static void write_schedule(struct buf *b, const struct schedule *schedule)
+{
+        struct schedule_stats s;
+
+        if (!schedule)
+                return;
+        schedule_get_stats(schedule, &s);
+        jsonw_open_member(b, "schedule", '{');
+        row_json_time(b, "nextAt", s.next_ms);
+        jsonw_int(b, "running", (int64_t)s.running);
+        jsonw_int(b, "fired", (int64_t)s.fired);
+        jsonw_int(b, "quiet", (int64_t)s.quiet);
+        jsonw_int(b, "late", (int64_t)s.late);
+        jsonw_int(b, "deferred", (int64_t)s.deferred);
+        jsonw_int(b, "skipped", (int64_t)s.skipped);
+        jsonw_int(b, "failed", (int64_t)s.failed);
         jsonw_close(b, '}');
 }
 
@@ -124,6 +144,7 @@ static void show(struct http_exchange *x)
         row_json_id(&b, "tail", "evt-", bus_tail(a->env.bus));
         jsonw_close(&b, '}');
         write_road(&b, &road);
+        write_schedule(&b, a->env.schedule);
         write_confinement(&b, a->env.confinement);
         jsonw_int(&b, "streamClients", event_stream_clients(a->stream));
         jsonw_close(&b, '}');

@@ -50,6 +50,8 @@ struct trace_report {
         struct journal_row *event;
         struct trigger_log_row *decision;
         struct turn_row *turn;
+        struct tick_row *tick; /* that sent the message */
+        struct schedule_row *schedule;
         json_t *payload; /* of the event */
 
         int64_t begin_ms;
@@ -63,6 +65,8 @@ static void report_release(struct trace_report *r)
         free(r->event);
         free(r->decision);
         free(r->turn);
+        free(r->tick);
+        free(r->schedule);
         json_decref(r->payload);
         free(r->answer.error);
         free(r->late.error);
@@ -125,6 +129,18 @@ static int find_noticed(struct trace_report *r, const struct delivery_row *d)
         return rc < 0 ? -1 : 0;
 }
 
+/* Was it the schedule that spoke? 1; 0; -1. */
+static int find_tick(struct trace_report *r)
+{
+        int rc = tick_row_find(r->tx, r->delivery_id, &r->tick, r->err);
+
+        if (rc == 1)
+                rc = schedule_row_get(r->tx, r->tick->schedule, &r->schedule, r->err);
+        if (rc == 1)
+                r->own = "scheduled message";
+        return rc;
+}
+
 static int begin_delivery(struct trace_report *r)
 {
         struct delivery_row *d;
@@ -135,9 +151,8 @@ static int begin_delivery(struct trace_report *r)
         set_trace(r, d->trace);
         r->turn_id = d->turn > 0 ? d->turn : d->reply_of;
         r->own = d->turn > 0 ? "answer" : d->reply_of > 0 ? "late answer" : "message";
-        if (r->turn_id > 0)
-                rc = begin_turn(r);
-        else
+        rc = r->turn_id > 0 ? begin_turn(r) : find_tick(r);
+        if (r->turn_id == 0 && rc == 0)
                 rc = find_noticed(r, d);
         free(d);
         return rc < 0 ? -1 : 1;
@@ -604,6 +619,13 @@ static void summarize(const struct trace_report *r, struct buf *b)
                         buf_addf(b, " (trn-%lld)", (long long)r->turn_id);
                 buf_addstr(b, ": ");
         }
+        if (r->schedule) {
+                char due[CLOCK_ISO_SIZE];
+
+                buf_addf(b, "%s '%.100s' (sch-%lld) was due at %s: ", r->schedule->source,
+                         r->schedule->name, (long long)r->schedule->id,
+                         clock_iso(r->tick->due_ms, due));
+        }
         if (r->event && strcmp(r->event->type, EVENT_SCHEDULE_FIRED) == 0) {
                 const json_t *sender = json_object_get(r->payload, "sender");
 
@@ -634,6 +656,10 @@ static int add_parts(struct trace_report *r)
                 return -1;
         if (r->hidden || (!r->event && !r->decision && !r->turn && r->delivery_id == 0))
                 return error_set(r->err, ERR_MISSING, "it was pruned");
+        if (r->schedule) {
+                row_json_schedule(r->json, "schedule", r->schedule);
+                row_json_tick(r->json, "tick", r->tick);
+        }
         add_answer_to(r);
         summarize(r, &r->summary);
         jsonw_str(r->json, "traceId", r->trace[0] ? r->trace : NULL);

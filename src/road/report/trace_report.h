@@ -13,7 +13,7 @@
  * Appends one JSON object about a message; trace_find.h says what the id may be:
  *     {"id", "event", "decision", "rules": [{"name", "matched", "why"}], "turn",
  *      "approvals": [...], "deliveries": [{..., "attempts": [...]}], "answerTo", "traceId",
- *      "summary", "steps": [...]}
+ *      "summary", "steps": [...]}; of a message that was scheduled also "schedule" and "tick"
  * event, decision, turn and answerTo may be null; summary is one sentence. answerTo is set if the
  * id is that of a message of the bot: {"kind", "eventId", "turnId", "deliveryId"}.
  *
