@@ -651,7 +651,7 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
          */
         static const char *const ids[] = { "evt-1",     "evt-2", "evt-3",  "trn-1", "trn-2",
                                            "dlv-1",     "dlv-2", "conv-1", "1",     "2",
-                                           "their-key", "apr-3", "sch-1" };
+                                           "their-key", "apr-3", "sch-1",  "cal-1" };
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],"
                                  "\"rateLimit\":100000}");
@@ -664,6 +664,10 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
         expect(api_rig_ask(r, "POST", "/api/v2/schedules",
                            "{\"in\":\"1h\",\"text\":\"hidden\",\"instanceId\":\"terminal\","
                            "\"to\":\"hidden-room\"}"),
+               201, NULL);
+        expect(api_rig_ask(r, "POST", "/api/v2/calendar/events",
+                           "{\"when\":\"in 2 hours\",\"title\":\"hidden\","
+                           "\"instanceId\":\"terminal\",\"channelId\":\"hidden-room\"}"),
                201, NULL);
         turns = r->turns;
         ROUTES_FOREACH(route) {

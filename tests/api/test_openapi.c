@@ -144,7 +144,10 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
         return false;
 }
 
-/* Webhooks carry the adapter's secret instead of a key, replies of agents the turn's token. */
+/*
+ * Webhooks carry the adapter's secret instead of a key, replies of agents the turn's token, and a
+ * feed its own.
+ */
 static void only_health_openapi_and_webhooks_are_public(void **state)
 {
         static const char *const open[] = { "/healthz",
@@ -153,7 +156,8 @@ static void only_health_openapi_and_webhooks_are_public(void **state)
                                             "/api/v2/channels/:platform/:adapter/webhook",
                                             "/api/v2/channels/:platform/:adapter/interactions",
                                             "/api/v2/channels/:platform/:adapter/events",
-                                            "/api/v2/turns/:id/reply" };
+                                            "/api/v2/turns/:id/reply",
+                                            "/api/v2/calendar/feed.ics" };
         size_t found = 0;
 
         (void)state;

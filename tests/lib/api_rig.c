@@ -210,12 +210,27 @@ static void configure(struct api_rig *r)
              &err);
 }
 
+static bool adapter_at(void *arg, size_t i, const char **name, const char **platform)
+{
+        static const char *const names[][2] = { { "api", "api" }, { "terminal", "cli" } };
+
+        (void)arg;
+        if (i >= COUNT(names))
+                return false;
+        *name = names[i][0];
+        *platform = names[i][1];
+        return true;
+}
+
 static void open_schedule(struct api_rig *r)
 {
         static const struct setting *const tables[] = { schedule_settings, NULL };
-        struct schedule_env env = {
-                .loop = r->loop, .store = r->store, .bus = r->bus, .road = r->road, .dir = r->dir
-        };
+        struct schedule_env env = { .loop = r->loop,
+                                    .store = r->store,
+                                    .bus = r->bus,
+                                    .road = r->road,
+                                    .dir = r->dir,
+                                    .adapter_at = adapter_at };
         struct schedule_conf conf = { 0 };
         struct error err;
         struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);

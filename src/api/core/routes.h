@@ -45,7 +45,7 @@ typedef int row_scope_fn(struct store_tx *tx, const char *id, struct buf *adapte
 
 /* A row of another adapter is answered as missing, to hide its existence. */
 row_scope_fn row_scope_turn, row_scope_delivery, row_scope_event, row_scope_dead_letter,
-        row_scope_approval, row_scope_schedule;
+        row_scope_approval, row_scope_schedule, row_scope_calendar;
 /* Checks the row, then calls request_run. */
 void row_scope_run(struct http_exchange *x);
 

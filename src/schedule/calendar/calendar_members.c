@@ -136,16 +136,39 @@ static char *tag_user(struct calendar_request *q, const char *text)
         return n > 0 ? arena_printf(&q->arena, "%.*s", (int)n, text) : NULL;
 }
 
+/* "mem-7" */
+static int read_member(struct store_tx *tx, struct calendar_request *q, int64_t id,
+                       struct calendar_member_row *out, struct error *err)
+{
+        struct calendar_member_row *m;
+        int rc = calendar_member_row_get(tx, id, &m, err);
+
+        if (rc == 1 && m->event == q->view.row->id) {
+                *out = *m;
+                out->external_source = arena_strdup(&q->arena, m->external_source);
+                out->external_id = arena_strdup(&q->arena, m->external_id);
+                out->display_name = arena_strdup(&q->arena, m->display_name);
+        } else if (rc >= 0) {
+                calendar_request_refuse(q, ERR_MISSING, "there is no member 'mem-%lld'",
+                                        (long long)id);
+        }
+        free(m);
+        return rc < 0 ? -1 : 0;
+}
+
 static int read_who(struct store_tx *tx, struct calendar_request *q, const char *text,
                     struct calendar_member_row *out, struct error *err)
 {
         const char *colon = strchr(text, ':');
         char *user = tag_user(q, text), *end;
-        long long number = strncmp(text, "per-", 4) == 0 ? strtoll(text + 4, &end, 10) : 0;
+        bool member = strncmp(text, "mem-", 4) == 0;
+        long long number =
+                member || strncmp(text, "per-", 4) == 0 ? strtoll(text + 4, &end, 10) : 0;
 
         *out = (struct calendar_member_row){ .event = q->view.row->id, .since_ms = q->now_ms };
         if (number > 0 && *end == '\0')
-                return read_person(tx, q, number, out, err);
+                return member ? read_member(tx, q, number, out, err)
+                              : read_person(tx, q, number, out, err);
         if (user && q->by.platform)
                 return read_account(tx, q, q->by.platform, user, out, err);
         if (colon && colon[1] && is_platform(text, (size_t)(colon - text))) {
