@@ -1,8 +1,10 @@
 """Faults other than kills, each in a world of its own. A scenario returns a summary or raises Failed."""
 import asyncio
+import json
 import os
 import random
 import signal
+import sqlite3
 import time
 
 from audit import wait_until_answered
@@ -210,6 +212,49 @@ async def clock_jumps(lab):
                 await world.daemon.start()
         findings = await world.settle()
         return f"{len(jumps)} jumps, 3 kills, {findings.acknowledged} messages, all answered once"
+
+
+@scenario("the clock jumps while schedules wait")
+async def clock_jumps_over_schedules(lab):
+    """What a jump passes is due once, late; a clock that is set back repeats nothing and holds nothing up for good."""
+    day = 24 * HOUR_MS
+    daily = time.strftime("%M %H * * *", time.gmtime(time.time() + 12 * 3600))  # never close to now
+
+    def sent(world):
+        store = sqlite3.connect(f"file:{world.daemon.state}/main.db?mode=ro", uri=True, timeout=20)
+        rows = store.execute("SELECT payload FROM journal WHERE type = 'message.sent'").fetchall()
+        store.close()
+        return sorted(json.loads(payload)["text"] for payload, in rows)
+
+    async def sent_is(world, count, what):
+        """All of them are there, and no more of them come."""
+        await until(lambda: len(sent(world)) >= count, f"{count} messages {what}")
+        await asyncio.sleep(1)
+        check(len(sent(world)) == count, f"{what}: {len(sent(world))} messages, not {count}: {sent(world)[:10]}")
+
+    async with World(lab, "jumps") as world:
+        await world.daemon.start()
+        client = world.daemon.client()
+        for when, text in (({"in": "1h"}, "a"), ({"in": "30h"}, "b"), ({"in": "400d"}, "c"), ({"cron": daily, "missed": "all"}, "d")):
+            status, _, answer = await client.request("POST", "/api/v2/schedules", {
+                **when, "text": text, "instanceId": "journal", "to": "c1", "timezone": "UTC", "maxAgeSeconds": 0})
+            check(status == 201, f"scheduling was answered with {status}: {answer}")
+        control = world.daemon.control
+        control.set(clock_offset_ms=3 * day)  # over a, b, and three times d
+        await sent_is(world, 5, "after a jump of three days")
+        texts = sent(world)
+        check([t[0] for t in texts] == list("abddd") and all("(late:" in t for t in texts), f"after a jump of three days: {texts}")
+        control.set(clock_offset_ms=-3 * day)
+        await sent_is(world, 5, "after it was set back")
+        await world.daemon.kill()
+        await world.daemon.start()
+        await sent_is(world, 5, "after a restart in the past")
+        control.set(clock_offset_ms=3 * day)
+        await sent_is(world, 5, "after it was corrected")
+        control.set(clock_offset_ms=401 * day)  # over c, and more of d than are caught up with
+        await sent_is(world, 106, "after a jump of a year")
+        lab.extra_kills += 1
+        return "4 jumps, a kill, each due time once, each late one said so"
 
 
 # ---- the receiver ----

@@ -49,7 +49,7 @@ class Size:
     seconds: int  # at most
 
 
-SIZES = {"short": Size(500, 12, 1, 240), "full": Size(10_000, 160, 4, 5400)}
+SIZES = {"short": Size(500, 12, 1, 240), "full": Size(10_600, 160, 4, 5400)}
 
 
 class Clock:
@@ -206,7 +206,7 @@ class Campaign:
             await asyncio.sleep(self.rng.uniform(0, 0.1))  # a kill during recovery
         else:
             check(await self.daemon.ready(), f"the daemon exited: {self.daemon.log_tail()}")
-            await asyncio.sleep(self.rng.uniform(0, 1.2 * BURST_MS / 1000))
+            await asyncio.sleep(self.rng.uniform(0, 2 * BURST_MS / 1000))
         check(self.daemon.alive, f"the daemon exited: {self.daemon.log_tail()}")
         if back:
             self.clock.set_back(0)
