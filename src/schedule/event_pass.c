@@ -292,7 +292,7 @@ static void make_row(const struct event_pass *p, const struct event_plan *plan,
                                             : timezone_system_name(),
                 .by = !p->home_adapter ? mem_strdup("operator")
                       : facts->agent   ? mem_printf("agent %s", facts->agent)
-                                       : mem_strdup("agent"),
+                                       : mem_strdup("agent of the chat"),
         };
         *row = (struct schedule_row){
                 .source = "file",

@@ -458,6 +458,19 @@ static void a_file_of_a_chat_means_that_chat_only(void **state)
         assert_int_equal(rig_count(w->rig, "schedules"), 1);
 }
 
+static void a_file_of_a_chat_is_never_the_operators(void **state)
+{
+        struct world *w = *state;
+
+        put_old(w, "channels/j/new/events/own.json", "{\"type\":\"immediate\",\"text\":\"mine\"}");
+        start(w);
+        rig_until_count(w->rig, "ticks WHERE state = 'done'", 1);
+        assert_string_equal(rig_text(w->rig, "created_by FROM schedules"), "agent of the chat");
+        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.fired' AND payload LIKE"
+                                           " '%\"untrusted\":true%'"),
+                         1);
+}
+
 static void what_a_turn_wrote_is_found_when_it_ends(void **state)
 {
         struct world *w = *state;
@@ -593,6 +606,7 @@ int main(void)
                 TEST(files_wait_while_there_are_too_many_schedules),
                 TEST(an_event_waits_until_its_quiet_hours_end),
                 TEST(a_file_of_a_chat_means_that_chat_only),
+                TEST(a_file_of_a_chat_is_never_the_operators),
                 TEST(what_a_turn_wrote_is_found_when_it_ends),
                 TEST(a_silent_check_asks_no_agent),
                 TEST(what_a_check_prints_goes_to_the_agent_as_data),

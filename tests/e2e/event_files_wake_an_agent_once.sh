@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Files of the operator and of the agent itself wake the agent in its chat, once, also when the daemon was down at the time; a check with
+# nothing to say asks no model, and a broken file is set aside with a note.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+start_sim llm
+model=$sim
+start_sim discord
+cat >"$dir/config.json" <<JSON
+{ "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
+  "adapters": { "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$sim/api/v10", "dm": ["everyone"], "debounceMs": 0, "rateLimit": { "turns": 0 },
+                        "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
+JSON
+start
+await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
+
+says() { curl -sS "$sim/sim/send" -d "{\"from\":42,\"text\":\"$1\"}" >/dev/null; }
+requests() { curl -sS "$model/sim/calls?kind=messages&limit=1000"; }
+events=$dir/workspace/events
+
+says 'say Hello.'
+next message Hello.
+channel=$(printf '%s' "$shown" | sed -n 's/.*"channel_id":"\([0-9]*\)".*/\1/p' | head -1)
+
+# the operator's files
+echo "{\"type\":\"immediate\",\"channelId\":\"dc/$channel\",\"text\":\"A ticket.\\nsay From a file.\"}" >"$events/ticket.json"
+next message 'From a file.'
+await test -f "$events/done/ticket.json"
+contains "$(requests)" '[EVENT:ticket.json:immediate:immediate] A ticket.'
+echo '{"type":"immediate","channelId":"cd/1","text":"x"}' >"$events/typo.json"
+await test -s "$events/broken/typo.json.txt"
+contains "$(cat "$events/broken/typo.json.txt")" "there is no adapter 'cd'"
+
+# the agent's own: it is found when the turn has ended
+says 'call write {\"path\":\"events/later.json\",\"content\":\"{\\\"type\\\":\\\"immediate\\\",\\\"text\\\":\\\"Now.\\\\nsay Woken by myself.\\\"}\"}\nsay Planned.'
+next message Planned.
+next message 'Woken by myself.'
+await test -f "$dir/workspace/channels/dc/$channel/events/done/later.json"
+
+# checks run in the sandbox of the agent
+asked=$(requests | jq '.items | length')
+echo "{\"type\":\"immediate\",\"channelId\":\"dc/$channel\",\"text\":\"say Never.\",\"check\":\"ls events/done >/dev/null\"}" >"$events/silent.json"
+await sh -c "'$DRAGOMAN' schedule all --json --dir '$dir' | grep -q silent.json"
+silent=$(run schedule all --json | jq -r '[.. | objects | select(.name? == "silent.json") | .id][0]')
+await sh -c "'$DRAGOMAN' schedule history $silent --json --dir '$dir' | grep -q '\"quiet\"'"
+[ "$(requests | jq '.items | length')" -eq "$asked" ] || fail "a silent check asked the model"
+echo "{\"type\":\"immediate\",\"channelId\":\"dc/$channel\",\"text\":\"Mail?\\nsay There is mail.\",\"check\":\"pwd; echo 3 new\"}" >"$events/mail.json"
+next message 'There is mail.'
+contains "$(requests)" "/workspace/channels/dc/$channel\\n3 new\\n"
+
+# due while the daemon was down: late, and once
+kill_daemon
+echo "{\"type\":\"one-shot\",\"channelId\":\"dc/$channel\",\"text\":\"Exam.\\nsay Better late.\",\"at\":\"$(date -u -d '-10 minutes' +%Y-%m-%dT%H:%M:%SZ)\"}" >"$events/exam.json"
+start
+next message 'Better late.'
+contains "$(requests)" '(late: '
+await test -f "$events/done/exam.json"
+stop
+mv "$events/done/exam.json" "$events/exam.json"
+start
+await test -f "$events/done/exam.json"
+says 'say The end.'
+next message 'The end.'
+every_call_was_valid
