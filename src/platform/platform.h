@@ -127,7 +127,7 @@ struct platform_ops {
         bool (*shows_typing)(const struct adapter *a, const char *channel, const char *thread);
         /* Is the channel a group, which has a pace of its own? NULL: never. */
         bool (*is_group)(const struct adapter *a, const char *channel);
-        /* The platform's mention for `@name`, see markdown_mention_fn. NULL: names stay text. */
+        /* The mention for `@name` or `@id`, see markdown_mention_fn. NULL: names stay text. */
         bool (*mention)(const struct adapter *a, struct slice name, struct buf *out);
         /* The id of a thread begun at this message. NULL: there are no threads. */
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);

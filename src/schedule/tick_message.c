@@ -542,10 +542,15 @@ static void on_event(void *arg, const struct bus_event *e)
 static void add_mention(const struct message_plan *p, const struct message_adapter *adapter,
                         const char *id, struct buf *out)
 {
-        if (strcmp(adapter->platform, "telegram") == 0)
-                buf_addf(out, "[%s](tg://user?id=%s): ", p->name ? p->name : "you", id);
-        else
+        if (strcmp(adapter->platform, "telegram") != 0) {
                 buf_addf(out, "@%s: ", id);
+                return;
+        }
+        buf_addch(out, '[');
+        for (const char *c = p->name ? p->name : "you"; *c; c++)
+                if (!strchr("[]()<>\\`*_~\n\r", *c)) /* no markup */
+                        buf_addch(out, *c);
+        buf_addf(out, "](tg://user?id=%s): ", id);
 }
 
 static void add_text(const struct message_plan *p, const struct reach_address *to, struct buf *out)
