@@ -483,6 +483,7 @@ static int open_road(struct daemon *d, struct error *err)
                                .call_tool = platform_tool_call,
                                .upload_max = adapters_upload_max,
                                .draft_ms = adapters_draft_ms,
+                               .command_prefix = adapters_command_prefix,
                                .shows_typing = adapters_shows_typing },
         };
 

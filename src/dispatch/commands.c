@@ -74,8 +74,15 @@ static bool names_other(const struct incoming *in)
                (*p == '/' && p[strcspn(p, SPACE "@")] == '@');
 }
 
+/* What people write as well. */
+static const char *const aliases[][2] = { { "remindme", "remind" },
+                                          { "reminder", "remind" },
+                                          { "events", "event" } };
+
 static const struct chat_command *find(const char *word)
 {
+        for (size_t i = 0; i < COUNT(aliases); i++)
+                word = strcmp(aliases[i][0], word) == 0 ? aliases[i][1] : word;
         for (size_t i = 0; i < COUNT(commands); i++) {
                 if (strcmp(commands[i].name, word) == 0)
                         return &commands[i];

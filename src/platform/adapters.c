@@ -313,6 +313,13 @@ int64_t adapters_upload_max(struct adapters *as, const char *adapter)
         return a ? a->ops->upload_max : 0;
 }
 
+const char *adapters_command_prefix(struct adapters *as, const char *adapter)
+{
+        const struct adapter *a = adapters_find(as, adapter);
+
+        return a ? a->ops->command_prefix : NULL;
+}
+
 int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *channel,
                           const char *thread)
 {

@@ -35,6 +35,7 @@ static void a_command_is_the_whole_message(void **state)
                 { "/Remind@mybot me in 30 minutes to call mum", "remind",
                   "me in 30 minutes to call mum" },
                 { "<@42> /reminders cancel sch-3", "reminders", "cancel sch-3" },
+                { "/remindme 30m tea", "remind", "30m tea" },
                 { "/quiet 22:00-07:00", "quiet", "22:00-07:00" },
                 { "/event yes cal-3", "event", "yes cal-3" },
                 { "/new ideas", NULL, NULL },

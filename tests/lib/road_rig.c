@@ -213,6 +213,12 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
         return ADAPTER_EDITS;
 }
 
+static const char *prefix_of_commands(struct adapters *ctx, const char *adapter)
+{
+        (void)ctx;
+        return strcmp(adapter, "named") == 0 ? "/dragoman " : NULL;
+}
+
 /* Typing of "hush" shows only in threads. */
 static bool shows_typing(struct adapters *ctx, const char *adapter, const char *channel,
                          const char *thread)
@@ -557,6 +563,7 @@ static void open_all(struct rig *g)
                                .tool_at = tool_at,
                                .call_tool = call_tool,
                                .upload_max = upload_max,
+                               .command_prefix = prefix_of_commands,
                                .shows_typing = shows_typing },
         };
         struct error err = { 0 };

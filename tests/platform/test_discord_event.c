@@ -490,6 +490,13 @@ static void commands_are_messages_without_their_token(void **state)
                   "\"value\":\"why?\"}]}",
                   "why?" },
                 { "{\"name\":\"new\"}", "/new" },
+                { "{\"name\":\"remind\",\"options\":[{\"name\":\"what\",\"value\":\"9 lives\"},"
+                  "{\"name\":\"when\",\"value\":\"tomorrow\"}]}",
+                  "/remind tomorrow to 9 lives" },
+                { "{\"name\":\"remind\",\"options\":[{\"name\":\"text\",\"value\":\"5m tea\"}]}",
+                  "/remind 5m tea" },
+                { "{\"name\":\"event\",\"options\":[{\"name\":\"text\",\"value\":\"list\"}]}",
+                  "/event list" },
                 { "{\"name\":\"a\",\"options\":[{\"name\":\"b\",\"type\":1,"
                   "\"options\":[{\"name\":\"n\",\"value\":3},{\"name\":\"y\",\"value\":true}]}]}",
                   "/a b 3 yes" },

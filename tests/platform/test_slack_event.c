@@ -405,6 +405,13 @@ static void a_slash_command_is_a_chat_command_or_a_question(void **state)
         assert_string_equal(read_command(*state, "/dragoman", "Status")->text, "/Status");
         assert_string_equal(read_command(*state, "/dragoman", "approve apr-3 always")->text,
                             "/approve apr-3 always");
+        assert_string_equal(
+                read_command(*state, "/dragoman", "remind me in 5m to ask <@U1|anna> &amp; go")
+                        ->text,
+                "/remind me in 5m to ask @anna.k & go");
+        assert_string_equal(read_command(*state, "/remind", "30m tea")->text, "/remind 30m tea");
+        assert_string_equal(read_command(*state, "/dragoman", "event yes cal-3")->text,
+                            "/event yes cal-3");
         assert_string_equal(read_command(*state, "/dragoman", "status of the build?")->text,
                             "status of the build?");
         assert_string_equal(read_command(*state, "/ask", "is <@U1|anna> here &amp; well?")->text,

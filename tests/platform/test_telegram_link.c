@@ -318,6 +318,27 @@ static void commands_are_published_only_when_they_change(void **state)
         assert_string_equal(rig_method(g, 6), "getUpdates");
 }
 
+static void commands_of_our_own_need_no_list(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        says(g, 200, NO_HOOK);
+        says(g, 200, NULL);
+        rig_open(g, ",\"commands\":[\"roll - a die\",\"default\"]");
+        rig_requests(g, 4);
+        assert_string_equal(rig_method(g, 1), "setMyCommands");
+        for (const char *const *name = (const char *const[]){ "roll", "stop", "remind", "reminders",
+                                                              "quiet", "event", "help", NULL };
+             *name; name++) {
+                char *entry = mem_printf("{\"command\":\"%s\",", *name);
+
+                assert_non_null(strstr(rig_body(g, 1), entry));
+                free(entry);
+        }
+}
+
 static void one_token_serves_one_adapter(void **state)
 {
         struct rig *g = *state;
@@ -442,7 +463,8 @@ static void settings_errors_are_explained(void **state)
                   "tg:1: webhookSecret: a webhook secret has 16 to 256 characters of A-Z, a-z, "
                   "0-9, _ and -" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"help\"]}",
-                  "tg:1: commands: a command is written as `name - what it does`" },
+                  "tg:1: commands: a command is written as `name - what it does`, or `default` for "
+                  "all of Dragoman's own" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"Help - x\"]}",
                   "tg:1: commands: the name of a command has 1 to 32 characters of a-z, 0-9 and "
                   "_" },
@@ -479,6 +501,7 @@ int main(void)
                 EMPTY(a_failed_greeting_is_repeated),
                 TEST(polling_waits_for_a_rate_limit),
                 EMPTY(commands_are_published_only_when_they_change),
+                EMPTY(commands_of_our_own_need_no_list),
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),
                 EMPTY(a_redirected_webhook_is_reported_until_restored),

@@ -256,6 +256,8 @@ static void the_question_names_only_ways_to_answer_that_work(void **state)
                 { "nonce", NULL, "*Always* also allows `make *`", "dragoman approvals" },
                 { "nonce", NULL, "with the buttons, a reply \"yes\" or \"no\", `/approve ", "--" },
                 { "j", NULL, "with a reply \"yes\" or \"no\", `/approve ", "buttons" },
+                { "named", NULL, "`/dragoman approve apr-", "`/approve" },
+                { "named", NULL, " or `/dragoman refuse apr-", "`/refuse" },
                 { "j", NULL, " --always` also allows `make *`", "*Always*" },
                 { "j", "cli", "with \"yes\", \"always\" or \"no\".", "/approve" },
                 { "j", "cli", "*Always* also allows `make *`", "buttons" },

@@ -624,6 +624,36 @@ static void a_delivery_of_another_adapter_is_not_resent(void **state)
         rig_free(g);
 }
 
+static void answers_with(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        (void)in;
+        out->trigger = false;
+        out->command = COMMAND_HANDLED;
+        out->notice = g->test;
+}
+
+static void commands_are_named_as_people_write_them_there(void **state)
+{
+        static char notice[] = "`/stop` and `/remind 30m tea` work, `/dragoman help` and `/a/path` "
+                               "stay, / too: `/`";
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_send = true;
+        g->decides = answers_with;
+        g->test = notice;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].text, notice);
+        rig_say(g, "named", "c", "echo", "hello", NULL);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(
+                g->sent[1].text,
+                "`/dragoman stop` and `/dragoman remind 30m tea` work, `/dragoman help` "
+                "and `/a/path` stay, / too: `/`");
+        rig_free(g);
+}
+
 /* ---- effects of dispatch ---- */
 
 struct fake_effect {
@@ -727,6 +757,7 @@ int main(void)
                 cmocka_unit_test(only_the_word_no_leaves_a_delivery),
                 cmocka_unit_test(a_delivery_is_resent_or_left_only_once),
                 cmocka_unit_test(a_delivery_of_another_adapter_is_not_resent),
+                cmocka_unit_test(commands_are_named_as_people_write_them_there),
                 cmocka_unit_test(an_effect_of_dispatch_is_written_and_answers),
         };
 

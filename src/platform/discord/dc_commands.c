@@ -21,23 +21,60 @@ enum { IN_GUILDS = 0, IN_DMS = 1 };
 /* Dispatch and the road carry them out. */
 static const struct command {
         const char *name, *help;
-        const char *option, *option_help; /* NULL: none */
-        int option_type;
-        bool required, dm_only;
+        struct option {
+                const char *name, *help; /* NULL: there are no more */
+                int type;
+                bool required;
+        } options[2];
+        bool dm_only;
 } commands[] = {
-        { "ask", "Ask the agent something", "text", "What you want to know or have done",
-          OPTION_STRING, .required = true },
+        { "ask",
+          "Ask the agent something",
+          { { "text", "What you want to know or have done", OPTION_STRING, true } } },
         { "status", "Show what is going on in this conversation" },
         { "new", "Start a new conversation" },
         { "stop", "Stop what the agent is doing here" },
         { "why", "Explain why the last message was, or was not, answered" },
-        { "pause", "Silence the agent here; for admins", "minutes",
-          "For how long; without it until /resume", OPTION_INTEGER },
+        { "pause",
+          "Silence the agent here; for admins",
+          { { "minutes", "For how long; without it until /resume", OPTION_INTEGER } } },
         { "resume", "Let the agent answer again; for admins" },
+        { "remind",
+          "Be reminded of something",
+          { { "when", "30m, in 2 hours, tomorrow 9:00, every monday 20:00", OPTION_STRING, true },
+            { "what", "What I shall say then", OPTION_STRING, true } } },
+        { "reminders",
+          "List your reminders, or end one",
+          { { "text", "cancel sch-12, or cancel all; without it they are listed",
+              OPTION_STRING } } },
+        { "quiet",
+          "When I leave you alone",
+          { { "text", "22:00-07:00, off, or zone Europe/Berlin; without it they are shown",
+              OPTION_STRING } } },
+        { "event",
+          "Plan something together",
+          { { "text", "new friday 20:00 Chess, yes cal-3; without it the next ones are listed",
+              OPTION_STRING } } },
         { "help", "List the commands" },
-        { "link", "Connect another account to this one", "code",
-          "The code that your other account got", OPTION_STRING, .dm_only = true },
+        { "link",
+          "Connect another account to this one",
+          { { "code", "The code that your other account got", OPTION_STRING } },
+          .dm_only = true },
 };
+
+static void add_options(json_t *command, const struct option *options, size_t count)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < count && options[i].name; i++)
+                json_array_append_new(list,
+                                      json_pack("{s:i, s:s, s:s, s:b}", "type", options[i].type,
+                                                "name", options[i].name, "description",
+                                                options[i].help, "required", options[i].required));
+        if (json_array_size(list) > 0)
+                json_object_set(command, "options", list);
+        json_decref(list);
+}
 
 static json_t *commands_json(void)
 {
@@ -51,12 +88,7 @@ static json_t *commands_json(void)
                 if (!c->dm_only)
                         json_array_insert_new(json_object_get(o, "contexts"), 0,
                                               json_integer(IN_GUILDS));
-                if (c->option)
-                        json_object_set_new(o, "options",
-                                            json_pack("[{s:i, s:s, s:s, s:b}]", "type",
-                                                      c->option_type, "name", c->option,
-                                                      "description", c->option_help, "required",
-                                                      c->required));
+                add_options(o, c->options, COUNT(c->options));
                 json_array_append_new(list, o);
         }
         return list;

@@ -387,6 +387,25 @@ static void add_options(struct buf *out, const json_t *options, int depth)
         }
 }
 
+static const char *option_text(const json_t *options, const char *name)
+{
+        const json_t *option;
+        size_t i;
+
+        json_array_foreach(options, i, option)
+                if (strcmp(json_str(option, "name", ""), name) == 0)
+                        return json_str(option, "value", NULL);
+        return NULL;
+}
+
+/* "/remind tomorrow to 9 lives": the time must not go on in the text. NULL: it lacks one. */
+static const char *reminder_text(struct arena *a, const json_t *options)
+{
+        const char *when = option_text(options, "when"), *what = option_text(options, "what");
+
+        return when && what ? arena_printf(a, "/remind %s to %s", when, what) : NULL;
+}
+
 /* /ask is a message to the agent; other commands keep their name. */
 static const char *command_text(struct arena *a, const json_t *data)
 {
@@ -397,6 +416,10 @@ static const char *command_text(struct arena *a, const json_t *data)
                    *target = json_str(data, "target_id", ""); /* of a context menu command */
         struct buf b;
 
+        text = strcmp(name, "remind") == 0 ? reminder_text(a, json_object_get(data, "options"))
+                                           : NULL;
+        if (text)
+                return text;
         buf_init(&b, 0);
         add_options(&b, json_object_get(data, "options"), 1);
         if (json_int(data, "type", 1) == COMMAND_MESSAGE)

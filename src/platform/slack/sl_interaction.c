@@ -42,7 +42,8 @@ static const struct {
 } commands[] = {
         { "new", NULL },      { "stop", NULL },      { "status", NULL },   { "why", NULL },
         { "resume", NULL },   { "help", NULL },      { "pause", "" },      { "link", "" },
-        { "resend", "dlv-" }, { "approve", "apr-" }, { "refuse", "apr-" },
+        { "resend", "dlv-" }, { "approve", "apr-" }, { "refuse", "apr-" }, { "remind", "" },
+        { "reminders", "" },  { "quiet", "" },       { "event", "" },
 };
 
 /* "status" and "Status" are a command, "status of the build?" is a question. */
@@ -66,6 +67,13 @@ static const char *command_text(struct sl_event_reader *r, const char *command, 
         struct arena *arena = &r->content->arena;
         size_t n;
 
+        if (strstr(text, "<@") || strstr(text, "<#") || strchr(text, '&')) { /* escaped */
+                json_t *message = json_pack("{s:s}", "text", text);
+                const char *plain = sl_text_read(arena, r->context, message);
+
+                json_decref(message);
+                text = plain ? plain : text;
+        }
         text += strspn(text, " \n\t");
         if (*command == '/' && is_command(slice_of(command + 1), text))
                 return arena_printf(arena, "%s%s%s", command, *text ? " " : "", text);
@@ -74,13 +82,6 @@ static const char *command_text(struct sl_event_reader *r, const char *command, 
         n = strcspn(text, " \n\t");
         if (is_command((struct slice){ text, n }, text + n + strspn(text + n, " \n\t")))
                 return arena_printf(arena, "/%s", text);
-        if (strstr(text, "<@") || strstr(text, "<#") || strchr(text, '&')) { /* escaped */
-                json_t *message = json_pack("{s:s}", "text", text);
-                const char *plain = sl_text_read(arena, r->context, message);
-
-                json_decref(message);
-                return plain ? plain : text;
-        }
         return text;
 }
 

@@ -554,6 +554,7 @@ const struct platform_ops slack_platform = {
         .token_variable = BOT_VARIABLE,
         .command_help = "Slack takes what begins with a slash for itself: write `stop` after the "
                         "app's own command, such as `/dragoman stop`, or mention me before it.",
+        .command_prefix = "/dragoman ",
         .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
                ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS |

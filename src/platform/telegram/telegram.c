@@ -44,8 +44,9 @@ static const struct setting telegram_settings[] = {
         { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
           .help = "A long answer appears while it is being written, by editing one message." },
         { "commands", SETTING_STRINGS, "[]", .at = AT(commands),
-          .help = "The bot's command menu, each as `name - what it does`; published when it "
-                  "changed. If not set, the menu is left as it is." },
+          .help = "The bot's command menu, each as `name - what it does`, or `default` for "
+                  "Dragoman's own, such as `/remind`; published when it changed. If not set, the "
+                  "menu is left as it is." },
         SETTING_END,
 };
 /* clang-format on */

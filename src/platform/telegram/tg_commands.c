@@ -14,6 +14,19 @@
 #define COMMAND_MAX  32
 #define HELP_MAX     256
 
+#define DEFAULT      "default" /* as a line: those below, which dispatch carries out */
+static const char *const own_commands[] = {
+        "new - start a new conversation",
+        "stop - stop the current answer",
+        "status - show what is running here",
+        "why - explain the last answer, or its absence",
+        "remind - be reminded: 30m tea, friday 18:00 call mum",
+        "reminders - list your reminders, or cancel one",
+        "quiet - when I leave you alone: 22:00-07:00",
+        "event - plan something together",
+        "help - list all commands",
+};
+
 /* Splits "name - what it does"; false when it has another form. */
 static bool split_command(const char *line, struct slice *name, const char **help)
 {
@@ -32,14 +45,27 @@ const char *tg_command_check(const char *line)
         struct slice name;
         const char *help;
 
+        if (strcmp(line, DEFAULT) == 0)
+                return NULL;
         if (!split_command(line, &name, &help))
-                return "a command is written as `name - what it does`";
+                return "a command is written as `name - what it does`, or `default` for all of "
+                       "Dragoman's own";
         if (name.n == 0 || name.n > COMMAND_MAX ||
             strspn(name.p, "abcdefghijklmnopqrstuvwxyz0123456789_") != name.n)
                 return "the name of a command has 1 to 32 characters of a-z, 0-9 and _";
         if (*help == '\0' || utf8_length(help, strlen(help), UTF8_UTF16) > HELP_MAX)
                 return "a command is described in 1 to 256 characters";
         return NULL;
+}
+
+static void add_command(json_t *list, const char *line)
+{
+        struct slice name;
+        const char *help;
+
+        if (json_array_size(list) < COMMANDS_MAX && split_command(line, &name, &help))
+                json_array_append_new(list, json_pack("{s:s%, s:s}", "command", name.p, name.n,
+                                                      "description", help));
 }
 
 /* The parameters of setMyCommands, and their digest with the bot's id, in case the bot changed. */
@@ -49,13 +75,12 @@ static json_t *make_params(const struct telegram *tg, char digest[SHA256_HEX_SIZ
         json_t *list = json_array();
         char *text, *all;
 
-        for (size_t i = 0; i < lines->count && i < COMMANDS_MAX; i++) {
-                struct slice name;
-                const char *help;
-
-                if (split_command(lines->items[i], &name, &help))
-                        json_array_append_new(list, json_pack("{s:s%, s:s}", "command", name.p,
-                                                              name.n, "description", help));
+        for (size_t i = 0; i < lines->count; i++) {
+                if (strcmp(lines->items[i], DEFAULT) != 0)
+                        add_command(list, lines->items[i]);
+                for (size_t k = 0; strcmp(lines->items[i], DEFAULT) == 0 && k < COUNT(own_commands);
+                     k++)
+                        add_command(list, own_commands[k]);
         }
         text = json_text(list);
         all = mem_printf("%" PRId64 " %s", tg->self.id, text);

@@ -46,6 +46,35 @@ const char *command_name(enum road_command what)
         return names[what];
 }
 
+const char *command_prefix(const struct road *r, const char *adapter)
+{
+        const char *prefix = r->platforms.command_prefix
+                                     ? r->platforms.command_prefix(r->platforms.adapters, adapter)
+                                     : NULL;
+
+        return prefix ? prefix : "/";
+}
+
+char *command_spell(const struct road *r, const char *adapter, const char *text)
+{
+        const char *prefix = command_prefix(r, adapter), *at;
+        struct buf out;
+
+        if (strcmp(prefix, "/") == 0)
+                return mem_strdup(text);
+        buf_init(&out, 0);
+        for (; (at = strstr(text, "`/")); text = at + 2) {
+                size_t n = strspn(at + 2, "abcdefghijklmnopqrstuvwxyz");
+                bool named = n > 0 && (at[2 + n] == '`' || at[2 + n] == ' ') &&
+                             strncmp(at + 1, prefix, strlen(prefix)) != 0;
+
+                buf_add(&out, text, (size_t)(at - text) + 1);
+                buf_addstr(&out, named ? prefix : "/");
+        }
+        buf_addstr(&out, text);
+        return buf_take(&out);
+}
+
 /* Only while it is unknown: a decision is final. */
 static int decide_delivery(struct store_tx *tx, struct command *c, struct error *err)
 {

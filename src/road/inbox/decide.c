@@ -298,8 +298,9 @@ static void place(struct decided *p, const struct place_query *q, const struct d
 /* ---- deciding an event ---- */
 
 /* Only the first part: notices are short. In a group the others need not see it. */
-static struct delivery_job *make_notice(struct road *r, const struct incoming *in, const char *text)
+static struct delivery_job *make_notice(struct road *r, const struct incoming *in, const char *said)
 {
+        char *text = command_spell(r, in->adapter, said);
         unsigned can = r->platforms.abilities(r->platforms.adapters, in->adapter);
         bool for_one = (can & ADAPTER_EPHEMERAL) && in->chat == CHAT_GROUP;
         struct rendered parts = { 0 };
@@ -327,6 +328,7 @@ static struct delivery_job *make_notice(struct road *r, const struct incoming *i
                                     .unsampled = !id_parent_samples(in->traceparent, in->trace) });
         buf_release(&payload);
         rendered_release(&parts);
+        free(text);
         return j;
 }
 

@@ -229,6 +229,8 @@ struct road_platforms {
         /* Milliseconds between edits of a draft there; 0: the default. May be NULL. */
         int64_t (*draft_ms)(struct adapters *as, const char *adapter, const char *channel,
                             const char *thread);
+        /* How commands begin there: "/dragoman " before "stop"; NULL: "/". May be NULL. */
+        const char *(*command_prefix)(struct adapters *as, const char *adapter);
         /* With ADAPTER_TYPING: does it show there? May be NULL: everywhere. */
         bool (*shows_typing)(struct adapters *as, const char *adapter, const char *channel,
                              const char *thread);

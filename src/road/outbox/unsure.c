@@ -77,6 +77,7 @@ static void add_quote(struct buf *b, const char *payload_text)
 
 void unsure_ask(struct road *r, const struct delivery_job *j, const char *why)
 {
+        const char *prefix = command_prefix(r, j->d.adapter);
         const struct setting_list *admins;
         char key[ROAD_KEY_SIZE], request[160], buttons[200];
         struct buf text;
@@ -88,8 +89,8 @@ void unsure_ask(struct road *r, const struct delivery_job *j, const char *why)
         add_quote(&text, j->d.payload);
         buf_addf(&text,
                  "\n\nI do not know whether this arrived in chat `%s` (%s). Shall I send it again? "
-                 "`/resend %s` does, `/resend %s no` leaves it.",
-                 j->d.channel, why ? why : "no reason given", key, key);
+                 "`%sresend %s` does, `%sresend %s no` leaves it.",
+                 j->d.channel, why ? why : "no reason given", prefix, key, prefix, key);
         snprintf(buttons, sizeof(buttons),
                  "[[{\"text\":\"Send again\",\"data\":\"say:/resend %s\"},"
                  "{\"text\":\"Leave it\",\"data\":\"say:/resend %s no\"}]]",

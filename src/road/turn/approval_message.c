@@ -9,6 +9,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "road/inbox/decide.h"
 #include "road/turn/approval_private.h"
 
 #define ADMINS_MAX 5 /* asked in their direct chats */
@@ -48,7 +49,8 @@ static void add_ways_to_answer(const struct turn *t, const struct approval_row *
         const struct road *r = t->road;
         bool buttons =
                 r->platforms.abilities(r->platforms.adapters, row->adapter) & ADAPTER_BUTTONS;
-        const char *platform = turn_last_input(t)->platform;
+        const char *platform = turn_last_input(t)->platform,
+                   *prefix = command_prefix(r, row->adapter);
         bool terminal = platform && strcmp(platform, "cli") == 0;
         char iso[CLOCK_ISO_SIZE];
         long long minutes = (long long)(row->expires_ms - row->created_ms + 59999) / 60000;
@@ -71,8 +73,9 @@ static void add_ways_to_answer(const struct turn *t, const struct approval_row *
                 buf_addf(b, "\"yes\"%s or \"no\".", row->rule ? ", \"always\"" : "");
         else
                 buf_addf(b,
-                         "%sa reply \"yes\" or \"no\", `/approve apr-%lld` or `/refuse apr-%lld`.",
-                         buttons ? "the buttons, " : "", id, id);
+                         "%sa reply \"yes\" or \"no\", `%sapprove apr-%lld` or `%srefuse "
+                         "apr-%lld`.",
+                         buttons ? "the buttons, " : "", prefix, id, prefix, id);
 }
 
 static char *buttons_json(const struct road *r, const struct approval_row *row)
