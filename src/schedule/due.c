@@ -150,8 +150,14 @@ static int claim(struct store_tx *tx, struct look *l, struct tick_row *tick, str
         struct schedule_row *row;
         int rc = schedule_row_get(tx, tick->schedule, &row, err), direct = 0;
 
-        if (rc != 1)
-                return rc;
+        if (rc == 0) { /* else it would be looked at for ever */
+                tick->state = TICK_FAILED;
+                tick->ended_ms = l->now_ms;
+                tick->note = "its schedule is gone";
+                return tick_row_end(tx, tick, err) < 0 ? -1 : 0;
+        }
+        if (rc < 0)
+                return -1;
         rc = skip_overlap(tx, l, row, tick, err);
         if (rc == 0 && row->channel)
                 rc = direct = person_row_is_direct(tx, row->adapter, row->channel, err);

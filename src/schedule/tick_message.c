@@ -393,6 +393,7 @@ static int write_settling(struct store_tx *tx, void *arg, struct error *err)
                 rc = -1;
         if (rc == 1)
                 rc = settle_by(tx, m, row, tick, d, err);
+        fault_point("schedule.settling");
         free(row);
         free(tick);
         free(d);
@@ -414,6 +415,7 @@ static void on_settled(void *arg, const struct error *err)
         struct settling *m = arg;
         struct schedule *s = m->schedule;
 
+        fault_point("schedule.settled");
         if (!err) {
                 bus_publish(s->env.bus, &m->batch);
                 s->stats.failed += m->state == TICK_FAILED;

@@ -512,6 +512,23 @@ static void a_chat_of_an_unknown_adapter_is_a_failure(void **state)
         assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.failed'"), 1);
 }
 
+static void a_tick_whose_schedule_is_gone_ends(void **state)
+{
+        struct world *w = *state;
+
+        one_shot(w, -1000);
+        add(w);
+        schedule_start(w->schedule);
+        schedule_quiesce(w->schedule);
+        until_idle(w);
+        rig_update(w->rig, "ticks SET schedule = ?1", 999, 0);
+        restart(w);
+        until_idle(w);
+        assert_string_equal(rig_text(w->rig, "state FROM ticks"), "failed");
+        assert_string_equal(rig_text(w->rig, "note FROM ticks"), "its schedule is gone");
+        assert_false(timer_active(w->schedule->timer));
+}
+
 static int cancel(struct store_tx *tx, void *arg, struct error *err)
 {
         struct world *w = arg;
@@ -700,6 +717,7 @@ int main(void)
                 TEST(nothing_new_fires_once_it_is_quiet),
                 TEST(nothing_fires_while_it_is_disabled),
                 TEST(a_chat_of_an_unknown_adapter_is_a_failure),
+                TEST(a_tick_whose_schedule_is_gone_ends),
                 TEST(a_cancelled_schedule_does_not_fire),
                 TEST(a_message_knows_its_schedule),
                 TEST(old_ticks_and_schedules_are_pruned),
