@@ -107,12 +107,12 @@ static void on_later(void *arg)
 }
 
 /* after_ms 0: at once. */
-static void want(struct event_files *f, const char *path, const char *adapter, const char *channel,
-                 const char *only, int64_t after_ms)
+static void add_wish(struct event_files *f, const char *path, const char *adapter,
+                     const char *channel, const char *only, int64_t after_ms)
 {
         struct wish *w;
 
-        if (f->closing || f->root < 0 || find_wish(after_ms > 0 ? &f->later : &f->now, path, only))
+        if (f->closing || f->root < 0)
                 return;
         if (f->queued >= QUEUED_MOST) {
                 log_warn("too many folders of events changed; one is looked at later",
@@ -135,6 +135,14 @@ static void want(struct event_files *f, const char *path, const char *adapter, c
         }
         TAILQ_INSERT_TAIL(&f->now, w, next);
         pump(f);
+}
+
+/* The same, unless it is wanted already. */
+static void want(struct event_files *f, const char *path, const char *adapter, const char *channel,
+                 const char *only, int64_t after_ms)
+{
+        if (!find_wish(after_ms > 0 ? &f->later : &f->now, path, only))
+                add_wish(f, path, adapter, channel, only, after_ms);
 }
 
 /* ---- a pass ---- */
@@ -304,7 +312,9 @@ static void look_at_chat(struct event_files *f, const char *adapter, const char 
 
 static void on_turn(void *arg, const struct bus_event *e)
 {
-        if (strcmp(e->type, EVENT_TURN_STARTED) != 0 && e->adapter && e->channel)
+        /* the stream also has the steps of agents */
+        if (strncmp(e->type, "turn.", 5) == 0 && strcmp(e->type, EVENT_TURN_STARTED) != 0 &&
+            e->adapter && e->channel)
                 look_at_chat(arg, e->adapter, e->channel);
 }
 
@@ -407,7 +417,7 @@ static void on_rows(void *arg, const struct error *err)
         for (size_t i = 0; map_each(&s->folders, &i, &path, &value);) {
                 struct found *chat = value;
 
-                want(f, path, chat->adapter, chat->channel, NULL, 0);
+                add_wish(f, path, chat->adapter, chat->channel, NULL, 0);
                 free(chat->adapter);
                 free(chat->channel);
                 free(chat);
@@ -495,9 +505,9 @@ void event_files_start(struct schedule *s)
 
 void event_files_ticked(struct schedule *s, const struct schedule_row *row)
 {
-        char *folder = strcmp(row->source, "file") == 0 && row->kind == SCHEDULE_ONE_SHOT
-                               ? event_pass_folder_of(row->request_key)
-                               : NULL;
+        bool concerns =
+                s->files && strcmp(row->source, "file") == 0 && row->kind == SCHEDULE_ONE_SHOT;
+        char *folder = concerns ? event_pass_folder_of(row->request_key) : NULL;
         bool of_chat = folder && strncmp(folder, "channels/", 9) == 0;
 
         if (folder)

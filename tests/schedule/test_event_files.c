@@ -398,6 +398,33 @@ static void a_one_shot_waits_moves_with_its_file_and_is_done(void **state)
         assert_int_equal(rig_count(w->rig, "schedules"), 1);
 }
 
+static void a_stop_at_any_moment_loses_and_repeats_nothing(void **state)
+{
+        struct world *w = *state;
+        char at[CLOCK_ISO_SIZE];
+
+        say(w);
+        for (int i = 0; i < 24; i++) {
+                char *name = mem_printf("events/%d.json", i),
+                     *text = mem_printf("{\"type\":\"one-shot\",\"channelId\":\"j/c\",\"text\":"
+                                        "\"%d\",\"at\":\"%s\"}",
+                                        i, clock_iso(clock_wall_ms(), at));
+
+                put(w, name, text);
+                start(w);
+                for (int step = 0; step < i; step++)
+                        loop_step(w->rig->loop, true);
+                stop(w);
+                free(name);
+                free(text);
+        }
+        start(w);
+        rig_until_count(w->rig, "ticks WHERE state = 'done'", 24);
+        await_file(w, "events/done/23.json");
+        assert_int_equal(rig_count(w->rig, "schedules"), 24);
+        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.fired'"), 24);
+}
+
 static void files_wait_while_there_are_too_many_schedules(void **state)
 {
         struct world *w = *state;
@@ -603,6 +630,7 @@ int main(void)
                 TEST(a_periodic_file_keeps_its_row_until_it_is_gone),
                 TEST(a_file_that_is_switched_off_has_no_effect),
                 TEST(a_one_shot_waits_moves_with_its_file_and_is_done),
+                TEST(a_stop_at_any_moment_loses_and_repeats_nothing),
                 TEST(files_wait_while_there_are_too_many_schedules),
                 TEST(an_event_waits_until_its_quiet_hours_end),
                 TEST(a_file_of_a_chat_means_that_chat_only),
