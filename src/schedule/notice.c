@@ -31,7 +31,7 @@ static char *options_json(const struct notice_wish *w)
 }
 
 /* 1: the key is known, and *out tells its notice; 0; -1. */
-static int find_known(struct store_tx *tx, const struct notice_wish *w, struct notice *out,
+static int find_known(struct store_tx *tx, const struct notice_wish *w, struct notice_receipt *out,
                       struct error *err)
 {
         struct schedule_row *row = NULL;
@@ -46,7 +46,9 @@ static int find_known(struct store_tx *tx, const struct notice_wish *w, struct n
         if (hash && w->request_hash && strcmp(hash, w->request_hash) != 0)
                 rc = error_set(err, ERR_CONFLICT,
                                "this idempotency key was used for another request");
-        *out = (struct notice){ .schedule = row->id, .person = row->person, .duplicate = true };
+        *out = (struct notice_receipt){ .schedule = row->id,
+                                        .person = row->person,
+                                        .duplicate = true };
         json_decref(options);
         free(row);
         return rc;
@@ -54,7 +56,7 @@ static int find_known(struct store_tx *tx, const struct notice_wish *w, struct n
 
 /* When will it be sent? ERR_CONFLICT if it cannot be. */
 static int plan(struct store_tx *tx, const struct schedule_conf *conf, const struct notice_wish *w,
-                struct notice *out, struct error *err)
+                struct notice_receipt *out, struct error *err)
 {
         struct reach_query q = { .person = out->person, .asked = w->asked, .now_ms = w->now_ms };
         struct reach_plan p;
@@ -68,7 +70,7 @@ static int plan(struct store_tx *tx, const struct schedule_conf *conf, const str
         return rc;
 }
 
-static int insert(struct store_tx *tx, const struct notice_wish *w, struct notice *out,
+static int insert(struct store_tx *tx, const struct notice_wish *w, struct notice_receipt *out,
                   struct error *err)
 {
         char *options = options_json(w);
@@ -96,12 +98,12 @@ static int insert(struct store_tx *tx, const struct notice_wish *w, struct notic
 }
 
 int notice_add(struct store_tx *tx, const struct schedule_conf *conf, const struct notice_wish *w,
-               struct notice *out, struct error *err)
+               struct notice_receipt *out, struct error *err)
 {
         char why[200];
         int rc;
 
-        *out = (struct notice){ 0 };
+        *out = (struct notice_receipt){ 0 };
         rc = find_known(tx, w, out, err);
         if (rc != 0)
                 return rc < 0 ? -1 : 0;

@@ -27,7 +27,7 @@ struct notice_wish {
         int64_t now_ms;
 };
 
-struct notice {
+struct notice_receipt {
         int64_t schedule, person;
         int64_t not_before_ms; /* the end of their quiet hours; 0: it is sent now */
         bool duplicate;
@@ -38,6 +38,6 @@ struct notice {
  * several, no chat, or the key; ERR_LIMIT: the cap is reached.
  */
 int notice_add(struct store_tx *tx, const struct schedule_conf *conf, const struct notice_wish *w,
-               struct notice *out, struct error *err);
+               struct notice_receipt *out, struct error *err);
 
 #endif

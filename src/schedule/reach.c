@@ -161,18 +161,6 @@ int reach_zone_name(struct store_tx *tx, const struct schedule_conf *conf, int64
         return rc < 0 ? -1 : 0;
 }
 
-int64_t reach_quiet_end(const char *hours, const char *zone, int64_t now_ms)
-{
-        struct time_zone *z = zone ? timezone_new(zone, NULL) : NULL;
-        struct hours_list list;
-        int64_t end = -1;
-
-        if ((!zone || z) && hours_list_parse(hours, &list) == 0)
-                end = hours_list_end(&list, z, now_ms);
-        timezone_free(z);
-        return end;
-}
-
 /* Days since 1970 there. */
 static int64_t local_day(const struct time_zone *zone, int64_t wall_ms)
 {

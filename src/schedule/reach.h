@@ -17,7 +17,6 @@
 #include "store/store.h"
 
 struct schedule_conf;
-struct time_zone;
 
 struct reach_address {
         char *adapter, *channel, *thread;
@@ -65,10 +64,5 @@ int reach_zone_name(struct store_tx *tx, const struct schedule_conf *conf, int64
                     char **out, struct error *err);
 /* Are these values for a person? -1: ERR_INVALID that names the field ("quietHours: ..."). */
 int reach_check(const struct person_reach *r, struct error *err);
-/*
- * When quiet hours such as "22:00-07:00" end: now_ms when they do not hold, INT64_MAX: never.
- * zone NULL: the system's. -1: cannot be read.
- */
-int64_t reach_quiet_end(const char *hours, const char *zone, int64_t now_ms);
 
 #endif

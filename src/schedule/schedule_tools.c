@@ -267,7 +267,7 @@ static int write_notice(struct store_tx *tx, void *arg, struct error *err)
                                     .trace = j->by.trace,
                                     .now_ms = j->now_ms };
         const char *named = argument(j, "person");
-        struct notice notice;
+        struct notice_receipt notice;
         int64_t person;
 
         if (find_person(tx, j, named, &person, err) < 0)

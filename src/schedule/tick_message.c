@@ -203,12 +203,6 @@ static int drop_tried(struct store_tx *tx, struct message_plan *p, int64_t tried
         return 0;
 }
 
-static bool is_asked(const struct schedule_row *row, const json_t *options)
-{
-        return json_is_true(json_object_get(options, "askedBySelf")) ||
-               strcmp(row->source, "calendar") == 0;
-}
-
 /* Tells the operator that nothing reached the person, without the text, which is theirs. */
 static int report(struct store_tx *tx, struct message_plan *p, const struct schedule_row *row,
                   struct error *err)
@@ -258,7 +252,8 @@ static int make_plan(struct store_tx *tx, struct message_plan *p, const struct s
                                  .adapter = row->adapter,
                                  .channel = row->channel,
                                  .thread = row->thread,
-                                 .asked = is_asked(row, options) || tick->address > 0,
+                                 .asked = json_is_true(json_object_get(options, "askedBySelf")) ||
+                                          tick->address > 0,
                                  .now_ms = p->now_ms,
                                  .admins = p->admins,
                                  .admin_count = p->admin_count };

@@ -389,11 +389,6 @@ static void values_for_a_person_are_checked(void **state)
                 if (rows[i].why && strncmp(err.text, rows[i].why, strlen(rows[i].why)) != 0)
                         fail_msg("%s", err.text);
         }
-        assert_int_equal(reach_quiet_end("22:00-07:00", "UTC", MONDAY_2AM),
-                         MONDAY_2AM + 5 * HOUR_MS);
-        assert_int_equal(reach_quiet_end("10:00-11:00", "UTC", MONDAY_2AM), MONDAY_2AM);
-        assert_int_equal(reach_quiet_end("10:00", "UTC", MONDAY_2AM), -1);
-        assert_int_equal(reach_quiet_end("10:00-11:00", "No/Where", MONDAY_2AM), -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -362,7 +362,7 @@ struct notice_job {
         struct schedule *schedule;
         char *by, *buttons;
         int64_t now_ms;
-        struct notice result;
+        struct notice_receipt result;
 };
 
 static int write_notice(struct store_tx *tx, void *arg, struct error *err)
@@ -384,7 +384,7 @@ static int write_notice(struct store_tx *tx, void *arg, struct error *err)
 
 static void reply_notice(struct http_exchange *x, const struct notice_job *n)
 {
-        const struct notice *r = &n->result;
+        const struct notice_receipt *r = &n->result;
         struct buf data;
 
         buf_init(&data, 0);
