@@ -148,34 +148,40 @@ json_t *tg_send_markup(const struct delivery *d)
 
 /* ---- the kinds ---- */
 
+static int add_buttons(struct tg_send *s, const json_t *payload, struct error *err)
+{
+        const json_t *rows = json_object_get(payload, "buttons");
+        json_t *markup = rows ? make_keyboard(rows, err) : NULL;
+
+        if (markup)
+                json_object_set_new(s->request.params, "reply_markup", markup);
+        return rows && !markup ? -1 : 0;
+}
+
 static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
-        const json_t *rows = json_object_get(payload, "buttons");
-        json_t *markup;
-
         s->request.method = "sendMessage";
         add_topic(s, d->thread);
         add_reply(s, d, payload);
         if (add_text(s, payload, "text", err) < 0)
                 return -1;
-        markup = rows ? make_keyboard(rows, err) : NULL;
-        if (markup)
-                json_object_set_new(s->request.params, "reply_markup", markup);
-        return rows && !markup ? -1 : 0;
+        return add_buttons(s, payload, err);
 }
 
 /* tg_reconcile.c edits messages that were sent without buttons: they must not get any later. */
 static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
+        bool some = json_array_size(json_object_get(payload, "buttons")) > 0;
+
         s->request.method = "editMessageText";
-        /* none at all: Telegram removes them */
-        if (json_array_size(json_object_get(payload, "buttons")) > 0)
+        if (some && !json_is_true(json_object_get(payload, "hadButtons")))
                 return error_set(err, ERR_INVALID, "an edit cannot add buttons on Telegram");
-        if (add_message_id(s, d, payload, err) < 0)
+        if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
                 return -1;
-        return add_text(s, payload, "text", err);
+        /* none at all: Telegram removes them */
+        return some ? add_buttons(s, payload, err) : 0;
 }
 
 static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload,

@@ -20,6 +20,7 @@ struct outgoing {
         const char *emoji;
         bool broadcast; /* a reply in a thread: shown in its channel, too, if that is possible */
         const char *buttons;  /* JSON: rows of {"text", "data" or "url"}, under the last part */
+        bool had_buttons;     /* the message to edit was sent with buttons, so it may keep some */
         const char *calendar; /* DELIVER_CALENDAR: JSON object, see road/calendar_sync.h */
         struct {
                 const char *path; /* inside the workspace */

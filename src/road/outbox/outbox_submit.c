@@ -141,6 +141,8 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
                 jsonw_bool(&payload, "broadcast", true);
         if (last && out->buttons)
                 jsonw_raw(&payload, "buttons", out->buttons);
+        if (last && out->had_buttons)
+                jsonw_bool(&payload, "hadButtons", true);
         if (first && out->calendar)
                 jsonw_raw(&payload, "calendar", out->calendar);
         if (first) { /* a thread also has a name */

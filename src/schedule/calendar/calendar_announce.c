@@ -408,6 +408,7 @@ static void submit(struct calendar_announcer *a, struct announce_step *p)
                                           .text = p->text,
                                           .message_id = p->message,
                                           .buttons = p->buttons,
+                                          .had_buttons = p->what == STEP_EDIT && p->buttons,
                                           .calendar = p->calendar,
                                           .trace = p->trace,
                                           .request_key = p->request_key,
