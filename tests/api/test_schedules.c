@@ -160,6 +160,17 @@ static void a_schedule_is_run_and_cancelled(void **state)
         api_rig_expect(r, "GET", SCHEDULES "/next", NULL, 200, "\"items\":[]");
 }
 
+static void status_and_metrics_show_the_schedule(void **state)
+{
+        struct api_rig *r = *state;
+
+        api_rig_expect(r, "GET", "/api/v2/status", NULL, 200,
+                       "\"schedule\":{\"nextAt\":null,\"running\":0,\"fired\":0,");
+        api_rig_expect(r, "GET", "/metrics", NULL, 200,
+                       "dragoman_ticks_total{outcome=\"fired\"} 0\n");
+        api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_schedule_next_seconds 0\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -168,6 +179,7 @@ int main(void)
                 API_RIG_CASE(a_restricted_key_names_a_chat),
                 API_RIG_CASE(the_same_key_adds_once),
                 API_RIG_CASE(a_schedule_is_run_and_cancelled),
+                API_RIG_CASE(status_and_metrics_show_the_schedule),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
