@@ -8,11 +8,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_state.h"
+#include "rows/calendar_row.h"
 #include "rows/prune_row.h"
 
 #define PRUNE_EVERY_MS 60000
 #define PRUNE_SOON_MS  50
 #define DAY_MS         86400000LL
+#define EVENT_ROWS     100 /* each with its members */
 
 struct prune_job {
         struct road *road;
@@ -26,18 +28,23 @@ struct prune_job {
 static int write_prune(struct store_tx *tx, void *arg, struct error *err)
 {
         struct prune_job *p = arg;
+        int64_t count;
 
         p->more = false;
         for (enum prune_table table = 0; table < PRUNE_TABLES; table++) {
                 bool said = table == PRUNE_TRANSCRIPT || table == PRUNE_STEPS;
-                int64_t count = prune_row_delete(
-                        tx, table, said ? p->transcript_before_ms : p->record_before_ms,
-                        p->future_ms, err);
 
+                count = prune_row_delete(tx, table,
+                                         said ? p->transcript_before_ms : p->record_before_ms,
+                                         p->future_ms, err);
                 if (count < 0)
                         return -1;
                 p->more = p->more || count >= PRUNE_ROWS;
         }
+        count = calendar_row_prune(tx, p->record_before_ms, EVENT_ROWS, err);
+        if (count < 0)
+                return -1;
+        p->more = p->more || count >= EVENT_ROWS;
         if (p->done >= 0 && bus_cursor_set(tx, TURNS_CURSOR, p->done, err) < 0)
                 return -1;
         return p->decided > 0 ? bus_cursor_set(tx, ROAD_CURSOR, p->decided, err) : 0;

@@ -13,6 +13,7 @@
 #include "../lib/road_rig.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "road/road_state.h"
 #include "schedule/calendar/calendar_private.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
@@ -151,9 +152,13 @@ static struct rig_sent *await_kind(struct world *w, const char *kind)
         }
 }
 
+#define until_none(w, from)       \
+        rig_until_count((w)->rig, \
+                        "(SELECT 1 AS n) AS o WHERE NOT EXISTS (SELECT 1 FROM " from ")", 1)
+
 static void until_sent(struct world *w)
 {
-        rig_until_count(w->rig, "deliveries WHERE state = 'queued' OR state = 'sending'", 0);
+        until_none(w, "deliveries WHERE state = 'queued' OR state = 'sending'");
 }
 
 #define NEW "new tomorrow 20:00 Catan; seats 2; remind off; zone UTC"
@@ -265,6 +270,22 @@ static void an_announcement_that_failed_is_made_again_with_the_next_change(void 
         assert_string_equal(s->kind, "send");
         confirm(w);
         rig_until_count(w->rig, "calendar_events WHERE message = 'p2'", 1);
+}
+
+static void events_that_ended_long_ago_are_deleted(void **state)
+{
+        struct world *w = *state;
+
+        w->rig->auto_send = true;
+        ask(w, NEW);
+        ask(w, "new tomorrow 21:00 Go");
+        rig_until_count(w->rig, "calendar_events WHERE announced = version", 2);
+        rig_update(w->rig, "calendar_events SET starts_ms = ?1, ends_ms = ?2 WHERE id = 1", 1, 2);
+        prune_run(w->rig->road);
+        until_none(w, "calendar_events WHERE id = 1");
+        assert_int_equal(rig_count(w->rig, "calendar_members WHERE event = 1"), 0);
+        assert_int_equal(rig_count(w->rig, "calendar_members WHERE event = 2"), 1);
+        until_sent(w);
 }
 
 /* ---- reactions ---- */
@@ -549,6 +570,7 @@ int main(void)
                 TEST(many_answers_are_few_edits),
                 TEST(a_restart_announces_what_is_not_announced_and_nothing_twice),
                 TEST(an_announcement_that_failed_is_made_again_with_the_next_change),
+                TEST(events_that_ended_long_ago_are_deleted),
                 TEST(a_reaction_is_an_answer),
                 TEST(reactions_while_the_daemon_was_down_count_afterwards),
                 TEST(the_platforms_event_follows_and_is_followed),

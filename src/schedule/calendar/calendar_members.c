@@ -256,8 +256,7 @@ int calendar_members_promote(struct store_tx *tx, struct calendar_request *q,
                 if (rc != 1)
                         break;
                 m->answer = ANSWER_YES;
-                m->queue_no = 0;
-                m->since_ms = q->now_ms;
+                m->queue_no = 0; /* since_ms stays: it is the time of their own answer */
                 taken++;
                 buf_init(&text, 0);
                 buf_addstr(&text, "🎉 A seat is free, and it is yours: ");
@@ -432,7 +431,7 @@ static bool is_settled(const struct calendar_request *q, const struct calendar_m
 {
         bool yes = m->answer == ANSWER_YES || m->answer == ANSWER_WAITING;
 
-        if (known && q->answered_ms > 0 && m->since_ms >= q->answered_ms)
+        if (known && q->answered_ms > 0 && m->since_ms > q->answered_ms)
                 return true;
         if (q->withdraws)
                 return !known || (q->answer == ANSWER_YES ? !yes : m->answer != q->answer);
