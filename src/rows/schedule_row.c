@@ -181,7 +181,7 @@ int64_t schedule_row_count(struct store_tx *tx, int64_t person, int64_t enough, 
         if (person > 0) {
                 rc = sql_number(tx, 0, &n, err,
                                 "SELECT count(*) FROM (SELECT 1 FROM schedules"
-                                " WHERE person = ?1 AND state = 'active' LIMIT ?2) AS some",
+                                " WHERE person = ?1 AND state = 'active' LIMIT ?2) AS found",
                                 SQL_INT(person), SQL_INT(enough));
                 return rc < 0 ? -1 : n;
         }
@@ -192,7 +192,7 @@ int64_t schedule_row_count(struct store_tx *tx, int64_t person, int64_t enough, 
                 return n;
         rc = sql_number(tx, 0, &n, err,
                         "SELECT count(*) FROM (SELECT 1 FROM schedules WHERE state = 'active'"
-                        " LIMIT ?1) AS some",
+                        " LIMIT ?1) AS found",
                         SQL_INT(enough));
         return rc < 0 ? -1 : n;
 }
