@@ -20,7 +20,7 @@ static const struct {
         { "canceled", EVENT_CANCELED },
 };
 
-/* "event_id" in any guild. NULL with an error. */
+/* "event_id" in any guild, by id or name. NULL with an error. */
 static struct scheduled_event *find(struct world *w, const json_t *request, struct error *err)
 {
         char room[DC_ID_SIZE];
@@ -28,7 +28,9 @@ static struct scheduled_event *find(struct world *w, const json_t *request, stru
         struct scheduled_event *e = NULL;
 
         for (const struct guild *g = w->first_guild; g && !e; g = g->next)
-                e = dc_scheduled_event_find(g, dc_id_parse(text));
+                for (e = g->events;
+                     e && e->id != dc_id_parse(text) && !(text && strcmp(e->name, text) == 0);)
+                        e = e->next;
         if (!e)
                 error_set(err, ERR_MISSING, "no scheduled event '%s'", text ? text : "");
         return e;

@@ -21,8 +21,8 @@
  *
  * From the platform: an incoming of the type EVENT_CALENDAR (STREAM_SCHEDULE), which no agent
  * answers; a durable consumer of the journal applies it (incoming_parse). `channel` is
- * "guild:ID", `guild` the server, `id` the platform's event, `sender_*` who joined or left, and
- * metadata:
+ * "guild:ID", `guild` the server, `id` the platform's event, `sender_*` who created it, joined or
+ * left, and metadata:
  *
  *     {"op": "put", "guildId", "eventId", "byUs": true, "state": "scheduled", "title",
  *      "description", "place", "startsAt", "endsAt", "recurs": true}

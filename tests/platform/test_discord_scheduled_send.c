@@ -10,7 +10,7 @@
 #include "discord_rig.h"
 #include "platform/discord/dc_id.h"
 
-#define STARTS "2126-11-20T18:00:00.000Z"
+#define STARTS "2126-11-20T18:00:00.250Z" /* Discord shows seconds */
 #define ENDS   "2126-11-20T21:00:00.000Z"
 #define GAME                                                                                     \
         "{\"calendar\":{\"op\":\"put\",\"calendar\":\"cal-3\",\"guildId\":\"1\","                \
@@ -46,7 +46,7 @@ static void deliveries_become_calls(void **state)
                   "POST /guilds/1/scheduled-events",
                   "{\"name\":\"Go\",\"entity_metadata\":{\"location\":\"To be announced\"},"
                   "\"scheduled_start_time\":\"" STARTS "\",\"scheduled_end_time\":"
-                  "\"2126-11-20T19:00:00.000Z\",\"privacy_level\":2,\"entity_type\":3}" },
+                  "\"2126-11-20T19:00:00.250Z\",\"privacy_level\":2,\"entity_type\":3}" },
                 { "guild:9",
                   "{\"calendar\":{\"op\":\"put\",\"eventId\":\"77\",\"title\":\"Azul\"}}",
                   "PATCH /guilds/9/scheduled-events/77", "{\"name\":\"Azul\"}" },
@@ -164,7 +164,7 @@ static void refusals_say_what_to_do(void **state)
                 enum error_kind kind;
         } rows[] = {
                 { 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}", GAME,
-                  "give the bot the permission Create Events in this server", ERR_REFUSED },
+                  "lacks the permission Create Events in this server", ERR_REFUSED },
                 { 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}",
                   "{\"calendar\":{\"op\":\"put\",\"eventId\":\"77\",\"title\":\"Azul\"}}",
                   "Manage Events", ERR_REFUSED },

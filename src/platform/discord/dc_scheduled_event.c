@@ -237,6 +237,11 @@ void dc_scheduled_event_read_list(struct dc_event_reader *r, json_t *d)
                         continue;
                 in[content->event_count].id = s.event;
                 in[content->event_count].key = key_of(r, s.event, "");
+                if (!s.by_us) {
+                        set_sender(&in[content->event_count], json_object_get(event, "creator"),
+                                   NULL);
+                        in[content->event_count].sender_id = id_of(event, "creator_id");
+                }
                 set_metadata(r, &in[content->event_count++], &s);
                 jsonw_str(&ids, NULL, s.event);
         }

@@ -108,7 +108,8 @@ static bool is_same_value(const json_t *a, const json_t *b)
                 return json_equal(a ? a : json_null(), b ? b : json_null());
         if (strcmp(x, y) == 0)
                 return true;
-        return clock_parse_iso(x, &a_ms) == 0 && clock_parse_iso(y, &b_ms) == 0 && a_ms == b_ms;
+        return clock_parse_iso(x, &a_ms) == 0 && clock_parse_iso(y, &b_ms) == 0 &&
+               a_ms / 1000 == b_ms / 1000; /* Discord shows seconds */
 }
 
 /* Is what the body says true of the event? */
@@ -229,11 +230,10 @@ static void end_failed(struct dc_event_send *s, const struct dc_answer *a, bool 
         dc_outcome_read(DELIVER_CALENDAR, a, &result, why, sizeof(why));
         if (a->code == 50013 || a->code == 50001)
                 snprintf(why, sizeof(why),
-                         "%s: give the bot the permission %s in this server, or go on without "
-                         "Discord's event",
-                         a->why,
+                         "the bot lacks the permission %s in this server; an admin can give it in "
+                         "Server Settings, Roles",
                          s->creates ? "Create Events"
-                                    : "Create Events (for those of others: Manage Events)");
+                                    : "Create Events (for events of others: Manage Events)");
         if (sends && s->creates && result.outcome == SEND_RETRY &&
             adapter_http_outcome(a->status, a->reach, false) == SEND_UNSURE)
                 result.outcome = SEND_UNSURE;

@@ -44,6 +44,7 @@ struct announce_step {
         /* STEP_NOTE */
         bool sets_message, sets_platform, sets_announced, sets_synced;
         char *new_message, *new_platform;
+        char *refusal; /* the platform will not show it: why */
 };
 
 struct calendar_announcer {
@@ -75,6 +76,7 @@ static void release_steps(struct calendar_announcer *a)
                 free(p->calendar);
                 free(p->new_message);
                 free(p->new_platform);
+                free(p->refusal);
         }
         free(a->steps);
         a->steps = NULL;
@@ -91,7 +93,7 @@ static void destroy(struct calendar_announcer *a)
 
 /* The state of a delivery, and the platform's id of what it sent. 1; 0: it is forgotten; -1. */
 static int read_delivery(struct store_tx *tx, int64_t id, enum delivery_state *state, char **sent,
-                         char **error_kind, struct error *err)
+                         char **error_kind, char **why, struct error *err)
 {
         struct delivery_row *d;
         int rc = delivery_row_get(tx, id, &d, err);
@@ -104,6 +106,8 @@ static int read_delivery(struct store_tx *tx, int64_t id, enum delivery_state *s
                 *sent = d->platform_id ? mem_strdup(d->platform_id)
                                        : mem_printf("dlv-%lld", (long long)id);
         *error_kind = mem_strdup(d->error_kind);
+        if (why)
+                *why = mem_strdup(d->error);
         free(d);
         return 1;
 }
@@ -117,7 +121,7 @@ static int await_message(struct store_tx *tx, const struct calendar_event_row *r
 {
         enum delivery_state state;
         char *sent, *kind;
-        int rc = read_delivery(tx, row->announcement, &state, &sent, &kind, err);
+        int rc = read_delivery(tx, row->announcement, &state, &sent, &kind, NULL, err);
 
         free(kind);
         if (rc < 0)
@@ -214,8 +218,8 @@ static int await_put(struct store_tx *tx, const struct calendar_event_row *row,
                      struct announce_step *p, struct error *err)
 {
         enum delivery_state state;
-        char *sent, *kind;
-        int rc = read_delivery(tx, row->put, &state, &sent, &kind, err);
+        char *sent, *kind, *why = NULL;
+        int rc = read_delivery(tx, row->put, &state, &sent, &kind, &why, err);
 
         if (rc == 1 && (state == DELIVERY_QUEUED || state == DELIVERY_SENDING)) {
                 p->what = STEP_WAIT;
@@ -232,7 +236,11 @@ static int await_put(struct store_tx *tx, const struct calendar_event_row *row,
                         p->new_platform = mem_strdup(sent);
                 else
                         p->new_platform = gone ? NULL : mem_strdup(row->platform_event);
+                if (rc == 1 && state == DELIVERY_FAILED && !row->platform_event && kind &&
+                    strcmp(kind, "refused") == 0 && row->state == CALENDAR_PLANNED)
+                        p->refusal = mem_strdup(why ? why : "it was refused");
         }
+        free(why);
         free(sent);
         free(kind);
         return rc < 0 ? -1 : 0;
@@ -305,12 +313,26 @@ static int read_rows(struct store_tx *tx, void *arg, struct error *err)
 
 /* ---- writing: what was done ---- */
 
+static int tell_refusal(struct store_tx *tx, const struct announce_step *p, struct error *err)
+{
+        struct calendar_event_row *row;
+        int rc = calendar_row_get(tx, p->event, &row, err);
+
+        if (rc != 1)
+                return rc;
+        rc = calendar_notices_not_shown(tx, row, p->refusal, err);
+        free(row);
+        return rc;
+}
+
 static int write_step(struct store_tx *tx, const struct announce_step *p, struct error *err)
 {
         if (p->failed || p->what == STEP_WAIT)
                 return 0;
         if (p->sets_message &&
             calendar_row_set_message(tx, p->event, p->announcement, p->new_message, err) < 0)
+                return -1;
+        if (p->refusal && tell_refusal(tx, p, err) < 0)
                 return -1;
         if (p->sets_platform && calendar_row_set_platform(tx, p->event, p->new_platform, err) < 0)
                 return -1;
@@ -346,6 +368,8 @@ static void on_stored(void *arg, const struct error *err)
         }
         a->busy = false;
         for (size_t i = 0; i < a->count; i++) {
+                if (a->steps[i].refusal)
+                        schedule_wake(a->schedule);
                 a->waits =
                         a->waits || a->steps[i].what == STEP_PUT || a->steps[i].what == STEP_SEND;
                 did = did || (a->steps[i].what != STEP_WAIT && !a->steps[i].failed);

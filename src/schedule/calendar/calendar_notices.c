@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "rows/schedule_row.h"
@@ -94,6 +95,23 @@ static int send_notice(struct store_tx *tx, const struct calendar_request *q,
 
         free(options);
         return rc < 0 ? -1 : 0;
+}
+
+int calendar_notices_not_shown(struct store_tx *tx, const struct calendar_event_row *row,
+                               const char *why, struct error *err)
+{
+        struct calendar_request q = { .now_ms = clock_wall_ms() };
+        char *key = mem_printf("cal:%lld:not-shown", (long long)row->id),
+             *text = mem_printf("📅 **%s** (`cal-%lld`) is planned, but not shown among the events "
+                                "of the server: %s.",
+                                row->title, (long long)row->id, why);
+        int rc = row->channel ? send_notice(tx, &q, row,
+                                            &(struct notice){ .key = key, .text = text }, err)
+                              : 0;
+
+        free(key);
+        free(text);
+        return rc;
 }
 
 int calendar_notices_tell(struct store_tx *tx, struct calendar_request *q,

@@ -127,6 +127,9 @@ int calendar_notices_remind(struct store_tx *tx, struct calendar_request *q,
                             const struct calendar_view *v, struct error *err);
 /* Who asked was told something that is no longer so: a message to them, in the chat. */
 int calendar_notices_correct(struct store_tx *tx, struct calendar_request *q, struct error *err);
+/* The platform will not show it: the chat is told why, once. */
+int calendar_notices_not_shown(struct store_tx *tx, const struct calendar_event_row *row,
+                               const char *why, struct error *err);
 /* Ends the reminder of a member who goes. */
 int calendar_notices_forget(struct store_tx *tx, struct calendar_request *q,
                             const struct calendar_member_row *m, struct error *err);
