@@ -95,6 +95,9 @@ struct adapter_stats {
 };
 void road_adapter_stats(const struct road *r, const char *adapter, struct adapter_stats *out);
 
+/* The text with its commands, such as `/stop`, as people write them there. Yours to free. */
+char *command_spell(const struct road *r, const char *adapter, const char *text);
+
 /* ---- for agents ---- */
 
 /* ADAPTER_*; 0: no such adapter. */

@@ -563,7 +563,14 @@ static void add_text(const struct message_plan *p, const struct reach_address *t
                 buf_addstr(out, "⏰ ");
         if (mention && there && adapter)
                 add_mention(p, adapter, mention, out);
-        buf_addstr(out, row->text);
+        if (strcmp(row->source, "calendar") == 0) { /* words of ours, which may name commands */
+                char *text = command_spell(p->schedule->env.road, to->adapter, row->text);
+
+                buf_addstr(out, text);
+                free(text);
+        } else {
+                buf_addstr(out, row->text);
+        }
         if (t->late_ms > 0) {
                 buf_addch(out, '\n');
                 tick_describe_lateness(t, out);

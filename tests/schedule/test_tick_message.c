@@ -68,7 +68,7 @@ static int64_t person_of(void *arg, const char *platform, const char *user)
 
 static bool adapter_at(void *arg, size_t i, const char **name, const char **platform)
 {
-        static const char *const names[] = { "j", "x", "nonce", "look" };
+        static const char *const names[] = { "j", "x", "nonce", "look", "named" };
 
         (void)arg;
         if (i >= COUNT(names))
@@ -415,6 +415,27 @@ static void a_chat_that_is_gone_ends_the_tick(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Slack keeps "/event" for itself; what a person wrote stays as it is. */
+static void an_invitation_names_commands_that_work_there(void **state)
+{
+        struct world *w = *state;
+
+        w->g->auto_send = true;
+        w->row.person = 0;
+        w->row.adapter = "named";
+        w->row.channel = "c";
+        w->row.source = "calendar";
+        w->row.text = "write `/event yes cal-3`";
+        add(w);
+        rig_until_count(w->g, "ticks WHERE state = 'done'", 1);
+        expect_sent(w, 0, "named", "c", "write `/dragoman event yes cal-3`");
+        w->row.source = "api";
+        w->row.text = "clean `/tmp`";
+        add(w);
+        rig_until_count(w->g, "ticks WHERE state = 'done'", 2);
+        expect_sent(w, 1, "named", "c", "clean `/tmp`");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -431,6 +452,7 @@ int main(void)
                 TEST(what_is_for_nobody_is_for_the_operator),
                 TEST(a_chat_is_named_where_it_was_asked),
                 TEST(a_chat_that_is_gone_ends_the_tick),
+                TEST(an_invitation_names_commands_that_work_there),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,6 @@ void decide_release(struct road *r, const struct error *why);
 const char *command_name(enum road_command what);
 /* "/", or what else precedes "stop" on the adapter. */
 const char *command_prefix(const struct road *r, const char *adapter);
-/* The text with its commands, such as `/stop`, as people write them there. Yours to free. */
-char *command_spell(const struct road *r, const char *adapter, const char *text);
 /* Appends the answer, except for COMMAND_WHY: the trace report follows. */
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer);
