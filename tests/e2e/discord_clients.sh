@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# discord.js and discord.py run unchanged against dragoman-sim discord, and its answers match Discord's description.
+# discord.js and discord.py run unchanged against dragoman-sim discord, and its answers match Discord's description; beside
+# Dragoman, discord.js sees buttons and scheduled events.
 platform=discord
 . "$(dirname "$0")/../clients/lib.sh"
 token=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token
@@ -9,7 +10,12 @@ with_sim $token '' node "$work/discordjs.mjs" || status=1
 with_sim $token '' /usr/bin/python3 tests/clients/discord/dpy.py || status=1
 with_sim $token '' python3 tests/clients/discord/answers.py || status=1
 
-# The same over TLS, for the API and the gateway, with a self-signed certificate.
+# discord.js watches Dragoman: buttons and scheduled events
+[ -x "$build/dragoman" ] || make -j2 BUILD="$build" "$build/dragoman" || exit 1
+observer=OTAwMDAwMDAwMDAwMDAwMDAx.observer.token
+DRAGOMAN=$build/dragoman OBSERVER_TOKEN=$observer with_sim $token "--token $observer" node "$work/observer.mjs" || status=1
+
+# discord.py over TLS, for the API and the gateway, with a self-signed certificate.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
         -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null || exit 1
 SSL_CERT_FILE=$work/cert.pem with_sim $token "--tls-cert $work/cert.pem --tls-key $work/key.pem" \
