@@ -34,46 +34,63 @@ static const char *skip_binding(const char *p)
         return p;
 }
 
-/* A zone that follows a time, as in "18:00 Europe/Paris tea"; NULL: there is none. */
-static struct time_zone *read_zone(struct arena *a, const char *text, const char **name,
-                                   size_t *used)
+/*
+ * A zone that follows a time, as in "18:00 Europe/Paris tea". 1; 0: there is none; -1: it is
+ * misspelt, or a short name that several zones share.
+ */
+static int read_zone(struct arena *a, const char *text, const char **name, struct time_zone **zone,
+                     struct error *err)
 {
-        size_t space = strspn(text, SPACE), n = strcspn(text + space, SPACE);
-        struct time_zone *zone;
-        struct error ignored = { 0 };
+        static const char *const shared[] = { "EST", "EDT", "CST", "CDT",  "MST", "MDT",
+                                              "PST", "PDT", "CET", "CEST", "EET", "BST",
+                                              "IST", "JST", "WET", "AEST", "AEDT" };
+        struct error unknown = { 0 };
 
-        *name = arena_printf(a, "%.*s", (int)(n < 60 ? n : 60), text + space);
-        if (!strchr(*name, '/') && strcmp(*name, "UTC") != 0)
-                return NULL;
-        zone = timezone_new(*name, &ignored);
-        *used = space + n;
-        return zone;
+        *name = arena_printf(a, "%.*s", (int)strcspn(text, SPACE), text);
+        for (size_t i = 0; i < COUNT(shared); i++)
+                if (strcmp(*name, shared[i]) == 0)
+                        return error_set(err, ERR_INVALID,
+                                         "'%s' is not the name of a time zone; expected one such "
+                                         "as 'Europe/Berlin' or 'America/New_York'",
+                                         *name);
+        if (strlen(*name) > 60 || (!strchr(*name, '/') && strcmp(*name, "UTC") != 0))
+                return 0;
+        *zone = timezone_new(*name, &unknown);
+        if (*zone)
+                return 1;
+        /* "and/or" resembles no zone */
+        return strstr(unknown.text, "did you mean")
+                       ? error_set(err, ERR_INVALID, "%s", unknown.text)
+                       : 0;
 }
 
-/* The time is first: "30m tea". */
+/* The time is first: "30m tea", "18:00 Europe/Paris tea". */
 static int read_first(const char *all, const struct time_zone *zone, int64_t now_ms,
                       struct arena *a, struct reminder_text *out, struct error *err)
 {
-        const char *name;
-        size_t used;
-        struct time_zone *other;
+        const char *name = NULL;
+        struct time_zone *other = NULL;
+        int rc = when_parse(all, zone, now_ms, &out->when, err);
 
-        if (when_parse(all, zone, now_ms, &out->when, err) < 0)
-                return -1;
-        out->text = all + out->when.used;
-        other = read_zone(a, out->text, &name, &used);
-        if (other && when_parse(all, other, now_ms, &out->when, NULL) == 0) {
+        out->timezone = NULL;
+        if (rc == 0) {
+                out->text = all + out->when.used;
+                rc = read_zone(a, out->text, &name, &other, err);
+        }
+        if (rc == 1) {
+                rc = when_parse(all, other, now_ms, &out->when, err);
                 out->timezone = name;
-                out->text += used;
+                out->text += strlen(name);
         }
         timezone_free(other);
-        out->text = skip_binding(out->text);
-        return 0;
+        if (rc == 0)
+                out->text = skip_binding(out->text);
+        return rc;
 }
 
-/* The time is last: "call mum in 30 minutes". */
-static bool read_last(const char *all, const struct time_zone *zone, int64_t now_ms,
-                      struct arena *a, struct reminder_text *out)
+/* The time is last: "call mum in 30 minutes". 1; 0: it is not; -1. */
+static int read_last(const char *all, const struct time_zone *zone, int64_t now_ms, struct arena *a,
+                     struct reminder_text *out, struct error *err)
 {
         const char *starts[WORDS_BACK] = { NULL }, *end = all + strlen(all);
         size_t count = 0;
@@ -83,18 +100,21 @@ static bool read_last(const char *all, const struct time_zone *zone, int64_t now
         for (const char *p = end; p > all && count < WORDS_BACK; p--)
                 if (strchr(SPACE, p[-1]) && !strchr(SPACE, *p))
                         starts[count++] = p;
-        while (count-- > 0) {
-                const char *p = starts[count];
-                size_t before = (size_t)(p - all);
+        for (size_t i = count; i-- > 0;) {
+                const char *p = starts[i], *before = i + 1 < count ? starts[i + 1] : all;
+                size_t n = (size_t)(p - all);
 
-                if (when_parse(p, zone, now_ms, &out->when, NULL) < 0 || p + out->when.used < end)
+                if (read_first(p, zone, now_ms, a, out, NULL) < 0 || *out->text)
                         continue;
-                while (before > 0 && strchr(SPACE ",:;", all[before - 1]))
-                        before--;
-                out->text = arena_printf(a, "%.*s", (int)before, all);
-                return true;
+                /* "every 90 minutes" is not "90 minutes" */
+                if (skip_word(before, "every") == p || skip_word(before, "each") == p)
+                        return when_parse(before, zone, now_ms, &out->when, err);
+                while (n > 0 && strchr(SPACE ",:;", all[n - 1]))
+                        n--;
+                out->text = arena_printf(a, "%.*s", (int)n, all);
+                return 1;
         }
-        return false;
+        return 0;
 }
 
 /* The time alone, beside its text. A cron expression is all of it, of five or six fields. */
@@ -133,5 +153,5 @@ int reminder_text_read(const char *when, const char *text, const struct time_zon
         all = skip_word(all, "me");
         if (read_first(all, zone, now_ms, a, out, err) == 0)
                 return 0;
-        return read_last(skip_binding(all), zone, now_ms, a, out) ? 0 : -1;
+        return read_last(skip_binding(all), zone, now_ms, a, out, err) == 1 ? 0 : -1;
 }

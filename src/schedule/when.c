@@ -16,6 +16,7 @@
 #define HOUR_MS     (60 * MINUTE_MS)
 #define DAY_MS      (24 * HOUR_MS)
 #define MORNING     (9 * 60) /* of a day without a time, in minutes */
+#define AFTERNOON   (15 * 60)
 #define EVENING     (20 * 60)
 #define AHEAD_YEARS 100
 
@@ -42,6 +43,7 @@ struct moment {
         struct tm day; /* tm_year, tm_mon, tm_mday */
         int minute;    /* of the day; -1: not said */
         int second;
+        bool late; /* "at 8" is in the evening */
 };
 
 static const char *const months[] = { "january",   "february", "march",    "april",
@@ -139,7 +141,7 @@ static bool read_half(struct scan *s, int *half)
 static bool read_clock(struct scan *s, bool bare, struct moment *m)
 {
         int hour, minute = 0, second = 0, half;
-        bool colon, twelve;
+        bool colon, twelve, clock;
 
         if (!read_number(s, 2, &hour))
                 return false;
@@ -155,7 +157,8 @@ static bool read_clock(struct scan *s, bool bare, struct moment *m)
                 }
         }
         twelve = read_half(s, &half);
-        if ((!colon && !twelve && !bare) || !ends_word(*s->p))
+        clock = !twelve && *s->p == ' ' && read_word(s, " o'clock");
+        if (!clock && ((!colon && !twelve && !bare) || !ends_word(*s->p)))
                 return false;
         if (hour > 23 || minute > 59 || second > 59 || (twelve && (hour < 1 || hour > 12)))
                 return fail(s, "there is no such time of day; expected 00:00 to 23:59, or 12am to "
@@ -186,6 +189,31 @@ static bool read_time(struct scan *s, struct moment *m)
         else if (!read_clock(s, at, m))
                 s->p = start;
         return s->p != start;
+}
+
+/* "evening", "in the afternoon", "morning at 8", or a time alone. */
+static void read_time_of_day(struct scan *s, struct moment *m)
+{
+        static const struct {
+                const char *name;
+                int minute;
+        } parts[] = { { "morning", MORNING },
+                      { "afternoon", AFTERNOON },
+                      { "evening", EVENING },
+                      { "night", EVENING } };
+        const char *start = s->p;
+
+        read_word(s, "in the");
+        for (size_t i = 0; i < COUNT(parts); i++) {
+                if (!read_word(s, parts[i].name))
+                        continue;
+                m->minute = parts[i].minute;
+                m->late = m->minute >= 12 * 60;
+                read_time(s, m);
+                return;
+        }
+        s->p = start;
+        read_time(s, m);
 }
 
 /* ---- days ---- */
@@ -313,18 +341,22 @@ static bool read_relative_day(struct scan *s, struct moment *m)
 {
         static const struct {
                 const char *words;
-                int days;
-        } names[] = { { "today", 0 },
-                      { "tonight", 0 },
-                      { "tomorrow", 1 },
-                      { "the day after tomorrow", 2 },
-                      { "day after tomorrow", 2 } };
+                int days, minute;
+        } names[] = { { "today", 0, 0 },
+                      { "tonight", 0, EVENING },
+                      { "this evening", 0, EVENING },
+                      { "this afternoon", 0, AFTERNOON },
+                      { "this morning", 0, MORNING },
+                      { "tomorrow", 1, 0 },
+                      { "the day after tomorrow", 2, 0 },
+                      { "day after tomorrow", 2, 0 } };
 
         for (size_t i = 0; i < COUNT(names); i++) {
                 if (!read_word(s, names[i].words))
                         continue;
-                if (i == 1 && m->minute < 0)
-                        m->minute = EVENING;
+                if (names[i].minute > 0 && m->minute < 0)
+                        m->minute = names[i].minute;
+                m->late = names[i].minute >= 12 * 60;
                 return set_days_ahead(s, m, DAY_DATE, names[i].days);
         }
         return false;
@@ -405,14 +437,24 @@ static const struct unit *read_unit(struct scan *s)
 /* "2", "1.5" (in tenths), "an" or "half an" before a unit */
 static bool read_amount(struct scan *s, int *tenths)
 {
+        static const char *const numbers[] = {
+                "one",   "two",   "three", "four", "five",   "six",
+                "seven", "eight", "nine",  "ten",  "eleven", "twelve"
+        };
         int n, fraction = 0;
 
         if (read_word(s, "half an") || read_word(s, "half a")) {
                 *tenths = 5;
                 return true;
         }
-        if (read_word(s, "an") || read_word(s, "a") || read_word(s, "one")) {
+        if (read_word(s, "an") || read_word(s, "a")) {
                 *tenths = 10;
+                return true;
+        }
+        for (size_t i = 0; i < COUNT(numbers); i++) {
+                if (!read_word(s, numbers[i]))
+                        continue;
+                *tenths = (int)(i + 1) * 10;
                 return true;
         }
         if (!read_number(s, 6, &n))
@@ -451,7 +493,7 @@ static bool read_span(struct scan *s, int64_t *at_ms)
         bool in = read_word(s, "in");
         const struct unit *last = NULL, *unit;
         int64_t ms = 0, days = 0, months_ahead = 0;
-        int tenths;
+        int tenths, minutes;
 
         while (read_amount(s, &tenths) && (unit = read_unit(s)) && (!last || unit > last)) {
                 if (unit->ms == 0 && tenths % 10 != 0)
@@ -462,6 +504,12 @@ static bool read_span(struct scan *s, int64_t *at_ms)
                 months_ahead += unit->months * (tenths / 10);
                 last = unit;
                 end = s->p;
+                if (unit->ms == HOUR_MS && read_number(s, 2, &minutes) && ends_word(*s->p)) {
+                        ms += minutes * MINUTE_MS; /* 2h30 */
+                        end = s->p;
+                        break;
+                }
+                s->p = end;
                 skip_space(s);
                 if (*s->p == ',')
                         s->p++;
@@ -479,11 +527,19 @@ static bool read_span(struct scan *s, int64_t *at_ms)
         return true;
 }
 
+/* "tonight at 8" is 20:00. */
+static int minute_of(const struct moment *m)
+{
+        if (m->minute < 0)
+                return MORNING;
+        return m->minute + (m->late && m->minute >= 5 * 60 && m->minute < 12 * 60 ? 12 * 60 : 0);
+}
+
 static int64_t instant_of(const struct scan *s, const struct moment *m)
 {
         struct tm tm = m->day;
 
-        tm.tm_min = m->minute;
+        tm.tm_min = minute_of(m);
         tm.tm_sec = m->second;
         return timezone_instant(s->zone, (int64_t)timegm(&tm)) * 1000;
 }
@@ -630,7 +686,7 @@ static bool read_interval(struct scan *s, struct when *out)
 
 static bool set_pattern(const struct pattern *p, const struct moment *m, struct when *out)
 {
-        int minute = m->minute < 0 ? MORNING : m->minute;
+        int minute = minute_of(m);
 
         snprintf(out->cron, sizeof(out->cron), "%d %d %s %s %s", minute % 60, minute / 60, p->days,
                  p->month, p->weekdays);
@@ -643,7 +699,7 @@ static bool read_every(struct scan *s, struct when *out)
         struct pattern p = { "*", "*", "*" };
 
         if (read_word(s, "daily")) {
-                read_time(s, &m);
+                read_time_of_day(s, &m);
                 return !s->failed && set_pattern(&p, &m, out);
         }
         if (!read_word(s, "every") && !read_word(s, "each"))
@@ -654,7 +710,7 @@ static bool read_every(struct scan *s, struct when *out)
                 return fail(s, "'every' needs minutes, hours, day, weekday, weekend, week, month, "
                                "year or days of the week, such as: every 2 hours, every monday "
                                "20:00");
-        read_time(s, &m);
+        read_time_of_day(s, &m);
         return !s->failed && set_pattern(&p, &m, out);
 }
 
@@ -694,9 +750,7 @@ static bool read_moment(struct scan *s, struct when *out)
         struct pattern p;
 
         if (read_day(s, &m)) {
-                read_time(s, &m);
-                if (m.minute < 0)
-                        m.minute = MORNING;
+                read_time_of_day(s, &m);
         } else if (!s->failed && read_time(s, &m)) {
                 if (read_word(s, "every")) {
                         if (read_pattern(s, &p))

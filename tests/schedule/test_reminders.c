@@ -150,6 +150,8 @@ static void times_and_texts_are_told_apart(void **state)
                 { "call mum in 2 hours", 2 * HOUR, "call mum" },
                 { "me to buy 2 tickets tomorrow 9:00 ", 20 * HOUR, "buy 2 tickets" },
                 { "18:30 Europe/London tea", 6 * HOUR + 30 * MINUTE, "tea" },
+                { "tea 18:30 Europe/London", 6 * HOUR + 30 * MINUTE, "tea" },
+                { "thank every one in 5 minutes", 5 * MINUTE, "thank every one" },
                 { "18:30 UTC tea", 6 * HOUR + 30 * MINUTE, "tea" },
                 { "18:30 and/or later tea", 5 * HOUR + 30 * MINUTE, "and/or later tea" },
         };
@@ -186,6 +188,10 @@ static void what_cannot_be_understood_is_explained(void **state)
         assert_non_null(strstr(understand(w, "30m"), "no text"));
         assert_non_null(strstr(understand(w, "30m   "), "no text"));
         assert_non_null(strstr(understand(w, "2020-01-01T00:00:00Z tea"), "past"));
+        assert_non_null(strstr(understand(w, "18:30 Europe/Lodon tea"), "Europe/London"));
+        assert_non_null(strstr(understand(w, "18:30 PST tea"), "America/New_York"));
+        /* a repeated one never becomes a single one */
+        assert_non_null(strstr(understand(w, "drink every 90 minutes"), "divide an hour"));
         w->wish = (struct reminder_wish){
                 .source = "reminder", .when = "cron */10 * * * * *", .text = "tick", .now_ms = NOON
         };
