@@ -26,7 +26,7 @@
 #define RESUME_MAX 500 /* rows per read */
 #define KEY_SIZE   64
 
-/* A message under way. */
+/* A message under way. A long text is several deliveries, numbered from the first one on. */
 struct sending {
         int64_t tick, delivery;
         unsigned parts;
@@ -37,7 +37,7 @@ struct sending {
 struct tick_messages {
         struct schedule *schedule;
         struct bus_listener *listener;
-        struct map sending;                  /* by delivery */
+        struct map sending;                  /* by delivery, each part */
         TAILQ_HEAD(sendings, sending) queue; /* by look_ms */
         struct timer *timer;
 };
@@ -314,6 +314,7 @@ struct settling {
         int64_t tick, delivery;
         /* results */
         enum tick_state state; /* TICK_RUNNING: still under way */
+        unsigned parts;
         struct bus_batch batch;
 };
 
@@ -334,13 +335,16 @@ static int write_end(struct store_tx *tx, struct settling *m, const struct sched
         return rc < 0 ? -1 : 0;
 }
 
-/* The delivery's row says how it ended. */
+/* The first part that has not arrived says how the message ended; part is its index. */
 static int settle_by(struct store_tx *tx, struct settling *m, const struct schedule_row *row,
-                     struct tick_row *tick, const struct delivery_row *d, struct error *err)
+                     struct tick_row *tick, const struct delivery_row *d, unsigned part,
+                     struct error *err)
 {
-        bool elsewhere = row->person > 0 || !row->adapter;
-        char note[300];
+        bool elsewhere = part == 0 && (row->person > 0 || !row->adapter);
+        char note[360], which[40] = "";
 
+        if (part > 0)
+                snprintf(which, sizeof(which), "part %u of %u: ", part + 1, m->parts);
         switch (d ? d->state : DELIVERY_UNKNOWN) {
         case DELIVERY_QUEUED:
         case DELIVERY_SENDING:
@@ -349,7 +353,7 @@ static int settle_by(struct store_tx *tx, struct settling *m, const struct sched
                 snprintf(note, sizeof(note), "sent to %.100s/%.100s", d->adapter, d->channel);
                 return write_end(tx, m, row, tick, TICK_DONE, note, err);
         case DELIVERY_UNKNOWN:
-                snprintf(note, sizeof(note), "it may have arrived at %.60s/%.60s: %.120s",
+                snprintf(note, sizeof(note), "%sit may have arrived at %.60s/%.60s: %.100s", which,
                          d ? d->adapter : "?", d ? d->channel : "?",
                          d && d->error ? d->error : "unknown");
                 return write_end(tx, m, row, tick, TICK_FAILED, note, err);
@@ -358,7 +362,7 @@ static int settle_by(struct store_tx *tx, struct settling *m, const struct sched
         case DELIVERY_SUPERSEDED:
                 break;
         }
-        snprintf(note, sizeof(note), "%.80s/%.80s: %.130s", d->adapter, d->channel,
+        snprintf(note, sizeof(note), "%s%.80s/%.80s: %.110s", which, d->adapter, d->channel,
                  d->error ? d->error : delivery_state_name(d->state));
         if (!elsewhere)
                 return write_end(tx, m, row, tick, TICK_FAILED, note, err);
@@ -368,12 +372,52 @@ static int settle_by(struct store_tx *tx, struct settling *m, const struct sched
         return tick_row_defer(tx, tick->id, tick->not_before_ms, note, err) < 0 ? -1 : 0;
 }
 
+/* 1: *out, yours to free, is the next part of the same message; 0: there is none; -1. */
+static int get_next_part(struct store_tx *tx, const struct delivery_row *d,
+                         struct delivery_row **out, struct error *err)
+{
+        int rc = delivery_row_get(tx, d->id + 1, out, err);
+        const struct delivery_row *n = *out;
+
+        if (rc != 1 || (n->turn == 0 && n->kind == DELIVER_SEND && !n->request_key &&
+                        is_same(n->trace, d->trace) && is_same(n->adapter, d->adapter) &&
+                        is_same(n->channel, d->channel) && is_same(n->thread, d->thread)))
+                return rc;
+        free(*out);
+        *out = NULL;
+        return 0;
+}
+
+/* Counts the parts. *out: the first that has not arrived, else the last; *at is its index. */
+static int find_part(struct store_tx *tx, struct settling *m, struct delivery_row **out,
+                     unsigned *at, struct error *err)
+{
+        struct delivery_row *next;
+        int rc = delivery_row_get(tx, m->delivery, out, err);
+
+        *at = 0;
+        m->parts = 1;
+        for (struct delivery_row *d = *out; rc == 1; d = next) {
+                rc = get_next_part(tx, d, &next, err);
+                if (d != *out)
+                        free(d);
+                if (rc == 1 && (*out)->state == DELIVERY_SENT) {
+                        free(*out);
+                        *out = next;
+                        *at = m->parts;
+                }
+                m->parts += rc == 1;
+        }
+        return rc;
+}
+
 static int write_settling(struct store_tx *tx, void *arg, struct error *err)
 {
         struct settling *m = arg;
         struct schedule_row *row = NULL;
         struct tick_row *tick = NULL;
         struct delivery_row *d = NULL;
+        unsigned part;
         int rc = tick_row_get(tx, m->tick, &tick, err);
 
         bus_batch_reset(&m->batch);
@@ -384,10 +428,10 @@ static int write_settling(struct store_tx *tx, void *arg, struct error *err)
         }
         if (rc == 1)
                 rc = schedule_row_get(tx, tick->schedule, &row, err);
-        if (rc == 1 && delivery_row_get(tx, m->delivery, &d, err) < 0)
+        if (rc == 1 && find_part(tx, m, &d, &part, err) < 0)
                 rc = -1;
         if (rc == 1)
-                rc = settle_by(tx, m, row, tick, d, err);
+                rc = settle_by(tx, m, row, tick, d, part, err);
         fault_point("schedule.settling");
         free(row);
         free(tick);
@@ -395,29 +439,54 @@ static int write_settling(struct store_tx *tx, void *arg, struct error *err)
         return rc < 0 ? -1 : 0;
 }
 
-static void forget(struct tick_messages *ms, int64_t delivery)
+static struct sending *find_sending(const struct tick_messages *ms, int64_t delivery)
 {
         char key[KEY_SIZE];
-        struct sending *g = map_remove(&ms->sending, delivery_key(delivery, key));
 
+        return map_get(&ms->sending, delivery_key(delivery, key));
+}
+
+static void forget(struct tick_messages *ms, int64_t delivery)
+{
+        struct sending *g = find_sending(ms, delivery);
+        char key[KEY_SIZE];
+
+        for (unsigned i = 0; g && i < g->parts; i++)
+                map_remove(&ms->sending, delivery_key(g->delivery + i, key));
         if (g)
                 TAILQ_REMOVE(&ms->queue, g, next);
         free(g);
 }
 
+static void add_parts(struct tick_messages *ms, struct sending *g, unsigned parts)
+{
+        char key[KEY_SIZE];
+
+        for (; g->parts < parts; g->parts++)
+                map_put(&ms->sending, delivery_key(g->delivery + g->parts, key), g);
+}
+
+static void settle(struct schedule *s, int64_t tick, int64_t delivery);
+
 static void on_settled(void *arg, const struct error *err)
 {
         struct settling *m = arg;
         struct schedule *s = m->schedule;
+        struct sending *g = err ? NULL : find_sending(s->messages, m->delivery);
 
         fault_point("schedule.settled");
         if (!err) {
                 bus_publish(s->env.bus, &m->batch);
                 s->stats.failed += m->state == TICK_FAILED;
-                if (m->state != TICK_RUNNING)
-                        forget(s->messages, m->delivery);
                 if (m->state == TICK_PENDING)
                         schedule_wake(s);
+        }
+        if (g && m->state != TICK_RUNNING) {
+                forget(s->messages, m->delivery);
+        } else if (g && g->parts < m->parts && !s->closing) {
+                /* after a restart; what they reported before they were known is read again */
+                add_parts(s->messages, g, m->parts);
+                settle(s, m->tick, m->delivery);
         }
         bus_batch_release(&m->batch);
         free(m);
@@ -450,37 +519,36 @@ static void watch(struct tick_messages *ms, int64_t tick, int64_t delivery, unsi
 {
         const struct schedule *s = ms->schedule;
         struct sending *g = mem_zalloc(sizeof(*g));
-        char key[KEY_SIZE];
 
         forget(ms, delivery);
         g->tick = tick;
         g->delivery = delivery;
-        g->parts = parts;
+        add_parts(ms, g, parts);
         g->look_ms = loop_now_ms(s->env.loop) + s->conf->fallback_seconds * 1000;
-        map_put(&ms->sending, delivery_key(delivery, key), g);
         TAILQ_INSERT_TAIL(&ms->queue, g, next);
         wait_for_next(ms);
 }
 
-static void withdraw(struct tick_messages *ms, const struct sending *g, const char *why)
+static void withdraw_rest(struct tick_messages *ms, const struct sending *g, const char *why)
 {
-        for (unsigned i = 0; i < g->parts; i++)
+        for (unsigned i = 1; i < g->parts; i++)
                 (void)outbox_withdraw(ms->schedule->env.road, g->delivery + i, why);
 }
 
 static void on_looked(void *arg, const struct error *err)
 {
+        static const char why[] = "it could not be sent for too long; it goes to another chat "
+                                  "(schedule.fallbackSeconds)";
         struct message_plan *p = arg;
         struct tick_messages *ms = p->schedule->messages;
-        char key[KEY_SIZE];
         const struct sending *g;
 
         p->schedule->writes--;
-        g = ms ? map_get(&ms->sending, delivery_key(p->delivery, key)) : NULL;
-        if (!err && g && p->reach.count > 0 && !p->schedule->closing)
-                withdraw(ms, g,
-                         "it could not be sent for too long; it goes to another chat "
-                         "(schedule.fallbackSeconds)");
+        g = ms ? find_sending(ms, p->delivery) : NULL;
+        /* a message of which a part has been sent waits where it is */
+        if (!err && g && p->reach.count > 0 && !p->schedule->closing &&
+            outbox_withdraw(p->schedule->env.road, g->delivery, why))
+                withdraw_rest(ms, g, why);
         plan_free(p);
 }
 
@@ -521,15 +589,14 @@ static void on_event(void *arg, const struct bus_event *e)
         struct tick_messages *ms = arg;
         bool sent = strcmp(e->type, EVENT_MESSAGE_SENT) == 0;
         const struct sending *g;
-        char key[KEY_SIZE];
 
         if (ms->sending.count == 0 || (!sent && strcmp(e->type, EVENT_MESSAGE_FAILED) != 0))
                 return;
-        g = map_get(&ms->sending, delivery_key(delivery_of(e), key));
+        g = find_sending(ms, delivery_of(e));
         if (!g)
                 return;
         if (!sent) /* its further parts would make no sense, or arrive twice */
-                withdraw(ms, g, "the part before it could not be sent");
+                withdraw_rest(ms, g, "the part before it could not be sent");
         settle(ms->schedule, g->tick, g->delivery);
 }
 

@@ -206,6 +206,70 @@ static void a_chat_that_refuses_leads_to_the_next_once(void **state)
         assert_int_equal(rig_count(w->g, "journal WHERE type = 'schedule.failed'"), 0);
 }
 
+static void a_message_in_parts_is_done_when_all_have_arrived(void **state)
+{
+        struct world *w = *state;
+
+        w->row.text = "one|two|three";
+        add(w);
+        for (unsigned i = 0; i < 2; i++) {
+                rig_until(w->g, &w->g->sent_count, i + 1);
+                rig_result(w->g, i, SEND_DONE, ERR_NONE, -1);
+        }
+        rig_until(w->g, &w->g->sent_count, 3);
+        rig_settle(w->g);
+        assert_string_equal(rig_text(w->g, "state FROM ticks"), "running");
+        restart(w); /* the last part is sent again with its number */
+        rig_until(w->g, &w->g->sent_count, 4);
+        expect_sent(w, 3, "nonce", "dm-ann", "three");
+        rig_settle(w->g);
+        assert_string_equal(rig_text(w->g, "state FROM ticks"), "running");
+        rig_result(w->g, 3, SEND_DONE, ERR_NONE, -1);
+        rig_until_count(w->g, "ticks WHERE state = 'done'", 1);
+        assert_string_equal(rig_text(w->g, "note FROM ticks"), "sent to nonce/dm-ann");
+}
+
+/* What has begun to arrive goes nowhere else, and its end is not sent without its middle. */
+static void a_part_that_is_refused_fails_the_tick(void **state)
+{
+        struct world *w = *state;
+
+        w->row.text = "one|two|three";
+        add(w);
+        rig_until(w->g, &w->g->sent_count, 1);
+        rig_result(w->g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(w->g, &w->g->sent_count, 2);
+        rig_result(w->g, 1, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until_count(w->g, "ticks WHERE state = 'failed'", 1);
+        assert_string_equal(rig_text(w->g, "note FROM ticks"),
+                            "part 2 of 3: nonce/dm-ann: the test says so");
+        rig_settle(w->g);
+        assert_int_equal(rig_count(w->g, "journal WHERE type = 'schedule.failed'"), 1);
+        assert_int_equal(rig_count(w->g, "deliveries WHERE adapter != 'nonce'"), 0);
+        assert_int_equal(rig_count(w->g, "deliveries WHERE state = 'failed'"), 1);
+}
+
+static void parts_wait_for_an_adapter_that_stops_in_between(void **state)
+{
+        struct world *w = *state;
+
+        w->conf.fallback_seconds = 1;
+        schedule_set_conf(w->schedule, &w->conf);
+        w->row.text = "one|two";
+        add(w);
+        rig_until(w->g, &w->g->sent_count, 1);
+        w->g->down = "nonce";
+        rig_result(w->g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_run_for(w->g, 1500);
+        assert_string_equal(rig_text(w->g, "state FROM ticks"), "running");
+        w->g->auto_send = true;
+        w->g->down = NULL;
+        outbox_wake(w->g->road, "nonce");
+        rig_until_count(w->g, "ticks WHERE state = 'done'", 1);
+        expect_sent(w, 1, "nonce", "dm-ann", "two");
+        assert_int_equal(w->g->sent_count, 2);
+}
+
 static void an_adapter_that_is_stopped_leads_to_the_next(void **state)
 {
         struct world *w = *state;
@@ -214,16 +278,19 @@ static void an_adapter_that_is_stopped_leads_to_the_next(void **state)
         w->g->down = "nonce";
         w->conf.fallback_seconds = 1;
         schedule_set_conf(w->schedule, &w->conf);
+        w->row.text = "one|two";
         add(w);
         rig_until_count(w->g, "ticks WHERE state = 'done'", 1);
-        assert_int_equal(w->g->sent_count, 1);
-        expect_sent(w, 0, "x", "dm-ann7", NULL);
+        assert_int_equal(w->g->sent_count, 2);
+        expect_sent(w, 0, "x", "dm-ann7", "one");
+        expect_sent(w, 1, "x", "dm-ann7", "two");
         /* it is back, and sends nothing */
         w->g->down = NULL;
         outbox_wake(w->g->road, "nonce");
         rig_settle(w->g);
-        assert_int_equal(w->g->sent_count, 1);
-        assert_string_equal(rig_list(w->g, "state FROM deliveries ORDER BY id"), "expired, sent");
+        assert_int_equal(w->g->sent_count, 2);
+        assert_string_equal(rig_list(w->g, "state FROM deliveries ORDER BY id"),
+                            "expired, expired, sent, sent");
 }
 
 static void without_another_address_a_message_waits(void **state)
@@ -441,6 +508,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_message_goes_to_the_latest_chat),
                 TEST(a_chat_that_refuses_leads_to_the_next_once),
+                TEST(a_message_in_parts_is_done_when_all_have_arrived),
+                TEST(a_part_that_is_refused_fails_the_tick),
+                TEST(parts_wait_for_an_adapter_that_stops_in_between),
                 TEST(an_adapter_that_is_stopped_leads_to_the_next),
                 TEST(without_another_address_a_message_waits),
                 TEST(what_may_have_arrived_goes_nowhere_else),

@@ -657,6 +657,8 @@ static struct delivery_job *choose(const struct delivery_queue *q, int64_t now, 
                 bool fails = j->d.attempt > 0 && j->due_mono > now && !j->unconfirmed;
                 bool waits = fails;
 
+                if (j->phase != JOB_QUEUED) /* withdrawn: its end is being stored */
+                        continue;
                 for (size_t i = 0; i < count && !waits; i++)
                         waits = is_related(j, failing[i]);
                 if (!waits)
