@@ -40,8 +40,8 @@ struct schedule_row {
         /*
          * JSON object: "chat" ("dm": a direct chat); "agent"; "at" (as it was written); "check" and
          * "checkSeconds" (a command whose output is needed); "quietHours" and "quietZone";
-         * "mention" (the platform's id of whom to name); "buttons"; "askedBySelf"; "calendar"
-         * (number of the calendar event). May be NULL.
+         * "mention" (the platform's id of whom to name); "buttons"; "askedBySelf"; "requestHash";
+         * "calendar" (number of the calendar event). May be NULL.
          */
         const char *options;
         int64_t at_ms;               /* one-shot */

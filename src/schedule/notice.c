@@ -1,11 +1,9 @@
 #include "schedule/notice.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -28,30 +26,6 @@ static char *options_json(const struct notice_wish *w)
                 jsonw_bool(&b, "askedBySelf", true);
         jsonw_close(&b, '}');
         return buf_take(&b);
-}
-
-/* 1: the key is known, and *out tells its notice; 0; -1. */
-static int find_known(struct store_tx *tx, const struct notice_wish *w, struct notice_receipt *out,
-                      struct error *err)
-{
-        struct schedule_row *row = NULL;
-        json_t *options;
-        const char *hash;
-        int rc = w->request_key ? schedule_row_find(tx, w->request_key, &row, err) : 0;
-
-        if (rc != 1)
-                return rc;
-        options = row->options ? json_loads(row->options, 0, NULL) : NULL;
-        hash = json_str(options, "requestHash", NULL);
-        if (hash && w->request_hash && strcmp(hash, w->request_hash) != 0)
-                rc = error_set(err, ERR_CONFLICT,
-                               "this idempotency key was used for another request");
-        *out = (struct notice_receipt){ .schedule = row->id,
-                                        .person = row->person,
-                                        .duplicate = true };
-        json_decref(options);
-        free(row);
-        return rc;
 }
 
 /* When will it be sent? ERR_CONFLICT if it cannot be. */
@@ -100,11 +74,17 @@ static int insert(struct store_tx *tx, const struct notice_wish *w, struct notic
 int notice_add(struct store_tx *tx, const struct schedule_conf *conf, const struct notice_wish *w,
                struct notice_receipt *out, struct error *err)
 {
+        struct schedule_row *known;
         char why[200];
-        int rc;
+        int rc = schedule_find_request(tx, w->request_key, w->request_hash, &known, err);
 
         *out = (struct notice_receipt){ 0 };
-        rc = find_known(tx, w, out, err);
+        if (rc == 1) {
+                *out = (struct notice_receipt){ .schedule = known->id,
+                                                .person = known->person,
+                                                .duplicate = true };
+                free(known);
+        }
         if (rc != 0)
                 return rc < 0 ? -1 : 0;
         if (reach_find_person(tx, w->to, &out->person, err) != 1 ||

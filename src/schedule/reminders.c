@@ -46,6 +46,7 @@ static const char *make_options(const struct reminder_wish *w, struct arena *a)
         jsonw_open(&b, '{');
         jsonw_opt(&b, "agent", w->agent);
         jsonw_opt(&b, "mention", w->mention);
+        jsonw_opt(&b, "requestHash", w->request_hash);
         if (w->asked_by_self)
                 jsonw_bool(&b, "askedBySelf", true);
         jsonw_close(&b, '}');

@@ -21,10 +21,11 @@
 
 /* Strings are borrowed; NULL: not given. */
 struct reminder_wish {
-        const char *source;      /* "reminder": of a person; "api" */
-        const char *request_key; /* see struct schedule_row */
-        const char *name;        /* NULL: the beginning of the text */
-        const char *when;        /* see when.h; without `text` the text follows or precedes it */
+        const char *source;       /* "reminder": of a person; "api" */
+        const char *request_key;  /* see struct schedule_row */
+        const char *request_hash; /* see schedule_find_request */
+        const char *name;         /* NULL: the beginning of the text */
+        const char *when;         /* see when.h; without `text` the text follows or precedes it */
         const char *text;
         const char *timezone; /* NULL: the person's, else the configured one, else the system's */
         const char *adapter, *channel, *thread;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timezone.h"
@@ -80,6 +81,23 @@ int schedule_check_limits(struct store_tx *tx, const struct schedule_conf *conf,
                                  "(schedule.pending)",
                                  (long long)all);
         return 0;
+}
+
+int schedule_find_request(struct store_tx *tx, const char *key, const char *hash,
+                          struct schedule_row **out, struct error *err)
+{
+        int rc = key ? schedule_row_find(tx, key, out, err) : 0;
+        json_t *options = rc == 1 && (*out)->options ? json_loads((*out)->options, 0, NULL) : NULL;
+        const char *known = json_str(options, "requestHash", NULL);
+
+        if (known && hash && strcmp(known, hash) != 0) {
+                free(*out);
+                *out = NULL;
+                rc = error_set(err, ERR_CONFLICT,
+                               "this idempotency key was used for another request");
+        }
+        json_decref(options);
+        return rc;
 }
 
 /* ---- writes that must succeed ---- */

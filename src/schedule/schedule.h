@@ -19,6 +19,7 @@
 #include "road/road_schedule.h"
 
 struct schedule;
+struct schedule_row;
 
 /* The section "schedule", explained in schedule_conf.c. */
 struct schedule_conf {
@@ -80,6 +81,12 @@ void schedule_contract(struct schedule *s, struct road_schedule *out);
 const struct schedule_conf *schedule_get_conf(const struct schedule *s);
 /* Of people and event files without their own; the same holds. */
 const char *schedule_default_zone(const struct schedule *s);
+/*
+ * Inside a store function: 1: the request key is known, *out is its row, yours to free; 0; -1:
+ * ERR_CONFLICT if the stored request had another hash. Key and hash may be NULL.
+ */
+int schedule_find_request(struct store_tx *tx, const char *key, const char *hash,
+                          struct schedule_row **out, struct error *err);
 /*
  * Inside a store function, before a row is inserted: 0, or ERR_LIMIT when the person (0: nobody) or
  * everybody together has too many active ones.

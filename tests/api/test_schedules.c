@@ -121,18 +121,20 @@ static void a_restricted_key_names_a_chat(void **state)
 
 static void the_same_key_adds_once(void **state)
 {
-        static const char tea[] =
-                "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}";
-        static const char cake[] =
-                "{\"in\":\"1h\",\"text\":\"cake\",\"instanceId\":\"api\",\"to\":\"c\"}";
+        static const char *const bodies[] = {
+                "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}",
+                "{\"text\":\"tea\",\"in\":\"1h\",\"instanceId\":\"api\",\"to\":\"c\"}",
+                "{\"in\":\"1h\",\"text\":\"cake\",\"instanceId\":\"api\",\"to\":\"c\"}",
+                "{\"in\":\"2h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}",
+                "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"d\"}",
+        };
         struct api_rig *r = *state;
 
-        for (int i = 0; i < 3; i++) {
+        for (size_t i = 0; i < COUNT(bodies); i++) {
                 struct http_raw c;
                 struct api_answer a;
 
-                api_rig_send(r, &c, "POST", SCHEDULES, "Idempotency-Key: k1\r\n",
-                             i < 2 ? tea : cake);
+                api_rig_send(r, &c, "POST", SCHEDULES, "Idempotency-Key: k1\r\n", bodies[i]);
                 a = api_rig_receive(&c);
                 assert_int_equal(a.status, i < 2 ? 201 : 409);
                 if (i < 2)

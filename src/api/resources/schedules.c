@@ -253,6 +253,7 @@ struct add_job {
         struct schedule *schedule;
         const struct schedule_conf *conf;
         struct reminder_wish wish;
+        char hash[SHA256_HEX_SIZE];
 };
 
 static int write_added(struct store_tx *tx, void *arg, struct error *err)
@@ -274,20 +275,12 @@ static int write_added(struct store_tx *tx, void *arg, struct error *err)
                 if (rc < 0)
                         return -1;
         }
-        if (j->wish.request_key)
-                rc = schedule_row_find(tx, j->wish.request_key, &stored, err);
-        else
-                rc = 0;
+        rc = schedule_find_request(tx, j->wish.request_key, j->hash, &stored, err);
         if (rc == 0 && (reminder_make(tx, j->conf, &j->wish, &j->arena, &row, err) < 0 ||
                         schedule_row_insert(tx, &row, &id, err) < 0))
                 return -1;
         if (rc < 0 || (rc == 0 && schedule_row_get(tx, id, &stored, err) < 0))
                 return -1;
-        if (rc == 1 && strcmp(stored->text, j->wish.text) != 0) {
-                free(stored);
-                return error_set(err, ERR_CONFLICT,
-                                 "this Idempotency-Key was used for another schedule");
-        }
         buf_clear(&j->job.data);
         row_json_schedule(&j->job.data, NULL, stored);
         free(stored);
@@ -373,12 +366,14 @@ static void submit(struct http_exchange *x, struct body *b, const struct schedul
         char trace[ID_TRACE_SIZE], *own = key ? request_own_key(x, key) : NULL;
 
         write_job_init(&j->job, x, 201);
+        request_hash("schedule", b->root, j->hash);
         arena_init(&j->arena);
         j->schedule = api_of(x)->env.schedule;
         j->conf = schedule_get_conf(j->schedule);
         j->wish = (struct reminder_wish){
                 .source = "api",
                 .request_key = own ? arena_printf(&j->arena, "api:%s", own) : NULL,
+                .request_hash = own ? j->hash : NULL,
                 .name = ask->name,
                 .when = arena_strdup(&j->arena, when),
                 .text = ask->text,
