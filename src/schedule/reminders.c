@@ -251,7 +251,7 @@ static bool sees(const struct reminder_viewer *v, const struct schedule_row *row
 /* Adds what the filter finds and they may see; what is there already is left out. */
 static int add_rows(struct store_tx *tx, const struct reminder_viewer *v,
                     const struct schedule_filter *f, struct schedule_row *out[REMINDERS_SHOWN],
-                    int count, struct error *err)
+                    int count, bool *more, struct error *err)
 {
         struct store_stmt *s = schedule_row_list_next(tx, f);
         struct schedule_row row;
@@ -262,8 +262,12 @@ static int add_rows(struct store_tx *tx, const struct reminder_viewer *v,
 
                 for (int i = 0; i < before; i++)
                         known = known || out[i]->id == row.id;
-                if (!known && count < REMINDERS_SHOWN && sees(v, &row))
+                if (known || !sees(v, &row))
+                        continue;
+                if (count < REMINDERS_SHOWN)
                         out[count++] = schedule_row_dup(&row);
+                else
+                        *more = true;
         }
         if (rc == 0)
                 return count;
@@ -280,21 +284,22 @@ static int by_time(const void *a, const void *b)
 }
 
 int reminders_list(struct store_tx *tx, const struct reminder_viewer *v,
-                   struct schedule_row *out[REMINDERS_SHOWN], struct error *err)
+                   struct schedule_row *out[REMINDERS_SHOWN], bool *more, struct error *err)
 {
         struct schedule_filter here = { .adapter = v->adapter,
                                         .channel = v->channel,
                                         .limit = REMINDERS_SHOWN * 4 };
         struct schedule_filter own = { .person = v->person, .limit = REMINDERS_SHOWN * 4 };
-        struct schedule_filter all = { .limit = REMINDERS_SHOWN };
+        struct schedule_filter all = { .limit = REMINDERS_SHOWN + 1 };
         int count = 0;
 
+        *more = false;
         if (v->everywhere)
-                count = add_rows(tx, v, &all, out, 0, err);
+                count = add_rows(tx, v, &all, out, 0, more, err);
         else if (v->adapter && v->channel)
-                count = add_rows(tx, v, &here, out, 0, err);
+                count = add_rows(tx, v, &here, out, 0, more, err);
         if (count >= 0 && !v->everywhere && v->person > 0)
-                count = add_rows(tx, v, &own, out, count, err);
+                count = add_rows(tx, v, &own, out, count, more, err);
         if (count > 0)
                 qsort(out, (size_t)count, sizeof(*out), by_time);
         return count;

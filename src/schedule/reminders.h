@@ -68,9 +68,9 @@ const char *reminder_identity(struct arena *a, const char *platform, const char 
 /* *person: 0 if nobody is known by it. */
 int reminder_person(struct store_tx *tx, const char *platform, const char *user, int64_t *person,
                     struct error *err);
-/* Active ones, earliest first, at most REMINDERS_SHOWN; free() each. How many, or -1. */
+/* Active ones, earliest first; free() each. How many, or -1. *more: some are left out. */
 int reminders_list(struct store_tx *tx, const struct reminder_viewer *v,
-                   struct schedule_row *out[REMINDERS_SHOWN], struct error *err);
+                   struct schedule_row *out[REMINDERS_SHOWN], bool *more, struct error *err);
 /*
  * May they cancel it? 0, and *out is yours to free. -1: ERR_MISSING also for what they may not see,
  * ERR_CONFLICT if it has ended or belongs to a file or calendar event. v NULL: may see all.

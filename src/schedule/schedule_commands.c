@@ -130,13 +130,14 @@ static int report_list(struct store_tx *tx, struct effect *e, struct buf *answer
         struct command *c = (struct command *)e;
         struct schedule_row *rows[REMINDERS_SHOWN];
         struct reminder_viewer v;
+        bool more;
         int count;
 
         if (reminder_person(tx, c->platform, c->in->sender_id, &c->person, err) < 0)
                 return -1;
         v = viewer_of(c);
         v.shared = !c->identity;
-        count = reminders_list(tx, &v, rows, err);
+        count = reminders_list(tx, &v, rows, &more, err);
         if (count < 0)
                 return -1;
         buf_addstr(answer, count == 0 ? "You have no reminders here. `/remind 30m tea` makes one."
@@ -148,6 +149,8 @@ static int report_list(struct store_tx *tx, struct effect *e, struct buf *answer
                 add_short(answer, rows[i]->text);
                 free(rows[i]);
         }
+        if (more)
+                buf_addstr(answer, "\n- and more, which are shown when some of these are over");
         if (count > 0)
                 buf_addstr(answer, "\n\n`/reminders cancel sch-12` ends one of them.");
         return 0;
@@ -159,10 +162,11 @@ static int cancel_all(struct store_tx *tx, struct command *c, const struct remin
 {
         struct schedule_row *rows[REMINDERS_SHOWN];
         struct reminder_viewer own = *v;
+        bool more;
         int count;
 
         own.shared = !c->identity;
-        count = reminders_list(tx, &own, rows, err);
+        count = reminders_list(tx, &own, rows, &more, err);
         if (count < 0)
                 return -1;
         for (int i = 0; i < count; i++) {
@@ -170,8 +174,9 @@ static int cancel_all(struct store_tx *tx, struct command *c, const struct remin
                         c->cancels[c->cancel_count++] = rows[i]->id;
                 free(rows[i]);
         }
-        buf_addf(answer, "%zu reminder%s cancelled.", c->cancel_count,
-                 c->cancel_count == 1 ? " is" : "s are");
+        buf_addf(answer, "%zu reminder%s cancelled.%s", c->cancel_count,
+                 c->cancel_count == 1 ? " is" : "s are",
+                 more ? " There are more: `/reminders` lists them." : "");
         return 0;
 }
 

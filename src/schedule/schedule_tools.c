@@ -201,12 +201,13 @@ static int read_list(struct store_tx *tx, void *arg, struct error *err)
         struct tool_job *j = arg;
         struct schedule_row *rows[REMINDERS_SHOWN];
         struct reminder_viewer v;
+        bool more;
         int count;
 
         if (viewer_of(tx, j, &v, err) < 0)
                 return -1;
         v.everywhere = v.everywhere && json_flag(j->arguments, "all", false);
-        count = reminders_list(tx, &v, rows, err);
+        count = reminders_list(tx, &v, rows, &more, err);
         if (count < 0)
                 return -1;
         buf_clear(&j->result);
@@ -215,6 +216,8 @@ static int read_list(struct store_tx *tx, void *arg, struct error *err)
                 row_json_schedule(&j->result, NULL, rows[i]);
                 free(rows[i]);
         }
+        if (more)
+                jsonw_str(&j->result, NULL, "There are more.");
         jsonw_close(&j->result, ']');
         return 0;
 }

@@ -328,6 +328,21 @@ static void reminders_are_listed_for_their_person(void **state)
         says(answer, "no reminders");
 }
 
+static void a_long_list_says_that_there_are_more(void **state)
+{
+        struct world *w = *state;
+
+        w->conf.pending_per_person = REMINDERS_SHOWN + 1;
+        schedule_set_conf(w->schedule, &w->conf);
+        for (int i = 0; i < REMINDERS_SHOWN; i++)
+                command(w, "remind", "1h tea");
+        says_not(command(w, "reminders", ""), "and more");
+        command(w, "remind", "1h tea");
+        says(command(w, "reminders", ""), "and more");
+        says(command(w, "reminders", "cancel all"), "50 reminders are cancelled. There are more");
+        says(command(w, "reminders", "cancel all"), "1 reminder is cancelled.");
+}
+
 /* "cancel sch-2"; valid until the next call */
 static const char *cancel(struct world *w, const char *text)
 {
@@ -627,6 +642,7 @@ int main(void)
                 TEST(a_reminder_is_a_row_before_it_is_confirmed),
                 TEST(in_a_group_the_person_is_named),
                 TEST(reminders_are_listed_for_their_person),
+                TEST(a_long_list_says_that_there_are_more),
                 TEST(only_its_person_ends_a_reminder),
                 TEST(where_nobody_has_a_name_the_chats_are_shown),
                 TEST(a_person_has_a_limit),
