@@ -422,6 +422,8 @@ static void on_submitted(void *arg, const struct outbox_receipt *receipt)
 
 static void submit(struct calendar_announcer *a, struct announce_step *p)
 {
+        char *text = p->text ? command_spell(a->schedule->env.road, p->adapter, p->text) : NULL;
+
         outbox_submit(a->schedule->env.road,
                       &(struct outgoing){ .adapter = p->adapter,
                                           .channel = p->channel ? p->channel : "",
@@ -429,7 +431,7 @@ static void submit(struct calendar_announcer *a, struct announce_step *p)
                                           .kind = p->what == STEP_PUT    ? DELIVER_CALENDAR
                                                   : p->what == STEP_EDIT ? DELIVER_EDIT
                                                                          : DELIVER_SEND,
-                                          .text = p->text,
+                                          .text = text,
                                           .message_id = p->message,
                                           .buttons = p->buttons,
                                           .had_buttons = p->what == STEP_EDIT && p->buttons,
@@ -438,6 +440,7 @@ static void submit(struct calendar_announcer *a, struct announce_step *p)
                                           .request_key = p->request_key,
                                           .class = p->what == STEP_EDIT ? PACE_EDIT : PACE_FINAL },
                       on_submitted, p);
+        free(text);
 }
 
 /* What the adapter cannot show needs no delivery. */
