@@ -341,19 +341,22 @@ static int find_recipient(struct store_tx *tx, const struct schedule_conf *conf,
 int reach_plan_make(struct store_tx *tx, const struct schedule_conf *conf,
                     const struct reach_query *q, struct reach_plan *out, struct error *err)
 {
+        const struct reach_address chat = { .adapter = (char *)q->adapter,
+                                            .channel = (char *)q->channel,
+                                            .thread = (char *)q->thread };
         struct person_reach *settings = NULL;
         int rc;
 
         *out = (struct reach_plan){ .verdict = REACH_NOW };
         rc = find_recipient(tx, conf, q, out, err);
-        if (rc == 1 && q->adapter)
-                add_address(out, &(struct reach_address){ .adapter = (char *)q->adapter,
-                                                          .channel = (char *)q->channel,
-                                                          .thread = (char *)q->thread });
+        if (rc == 1 && q->adapter && !q->chat_last)
+                add_address(out, &chat);
         if (rc == 1 && out->person > 0) {
                 rc = person_row_get_reach(tx, out->person, &settings, err);
                 if (rc == 1 && add_own(tx, out, settings, err) < 0)
                         rc = -1;
+                if (rc == 1 && q->adapter && q->chat_last)
+                        add_address(out, &chat);
                 if (rc == 1 && !q->asked)
                         apply_quiet_hours(conf, settings, q->now_ms, out);
         }

@@ -26,6 +26,7 @@ struct reach_address {
 struct reach_query {
         int64_t person;                         /* 0: none */
         const char *adapter, *channel, *thread; /* the first address; NULL: the person's own */
+        bool chat_last;                         /* that chat is the last address, not the first */
         bool asked; /* the person asked for it: quiet hours do not apply */
         int64_t now_ms;
         /* who may be the operator, "telegram:42" or "per-3"; only read without a person and a chat

@@ -171,6 +171,10 @@ static void drop_unusable(struct message_plan *p)
                 if (!adapter)
                         snprintf(p->last_error, sizeof(p->last_error),
                                  "there is no adapter '%.80s'", a->adapter);
+                else if (r->count == 1)
+                        snprintf(p->last_error, sizeof(p->last_error),
+                                 "they have not written to the bot directly on '%.80s'",
+                                 a->adapter);
                 drop_address(r, i - 1);
         }
 }
@@ -252,6 +256,7 @@ static int make_plan(struct store_tx *tx, struct message_plan *p, const struct s
                                  .adapter = row->adapter,
                                  .channel = row->channel,
                                  .thread = row->thread,
+                                 .chat_last = json_is_true(json_object_get(options, "chatLast")),
                                  .asked = json_is_true(json_object_get(options, "askedBySelf")) ||
                                           tick->address > 0,
                                  .now_ms = p->now_ms,

@@ -295,6 +295,10 @@ static void the_waiting_list_is_first_come_first_served(void **state)
                          cleo);
         assert_non_null(strstr(rows_text(w->store, "text FROM schedules WHERE kind = 'immediate'"),
                                "A seat is free"));
+        /* the chat, if nowhere else */
+        assert_non_null(strstr(rows_text(w->store, "options FROM schedules WHERE person = 1"
+                                                   " AND channel IS NOT NULL"),
+                               "\"mention\":\"3\",\"chatLast\":true"));
         /* more seats: Dan comes, too, and is told in the chat, being nobody we know */
         speak_as(w, "1", "Ann");
         ask(w, "change seats 3");

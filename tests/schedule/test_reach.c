@@ -200,6 +200,10 @@ static void the_chat_where_it_was_asked_and_the_chosen_one_come_before(void **st
         w->query.thread = "5";
         assert_string_equal(addresses(w),
                             "telegram/-100/5 slack/D9 telegram/42 discord/dm-77 slack/U7?");
+        w->query.chat_last = true; /* what a calendar says is for the person first */
+        assert_string_equal(addresses(w),
+                            "slack/D9 telegram/42 discord/dm-77 slack/U7? telegram/-100/5");
+        w->query.chat_last = false;
         w->query.person = 0;
         assert_string_equal(addresses(w), "telegram/-100/5");
         w->settings.reach_at = "mastodon"; /* nothing is known there */

@@ -464,6 +464,41 @@ static void a_chat_is_named_where_it_was_asked(void **state)
         assert_int_equal(w->g->sent_count, 1);
 }
 
+/* A seat that becomes free: for the person, else in the chat of the event. */
+static void the_chat_of_an_event_is_the_last_address(void **state)
+{
+        struct world *w = *state;
+
+        w->row.source = "calendar";
+        w->row.adapter = "x";
+        w->row.channel = "group";
+        w->row.options = "{\"mention\":\"ann7\",\"chatLast\":true}";
+        add(w);
+        for (unsigned i = 0; i < 2; i++) {
+                rig_until(w->g, &w->g->sent_count, i + 1);
+                rig_result(w->g, i, SEND_REJECTED, ERR_REFUSED, -1);
+        }
+        rig_until(w->g, &w->g->sent_count, 3);
+        expect_sent(w, 0, "nonce", "dm-ann", "the build is red");
+        expect_sent(w, 1, "x", "dm-ann7", "the build is red");
+        expect_sent(w, 2, "x", "group", "@ann7: the build is red");
+        rig_result(w->g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until_count(w->g, "ticks WHERE state = 'done'", 1);
+}
+
+static void who_never_wrote_directly_is_named(void **state)
+{
+        struct world *w = *state;
+
+        w->g->auto_send = true;
+        rig_update(w->g, "identity_chats SET identity = 3", 0, 0); /* the boss's */
+        add(w);
+        rig_until_count(w->g, "ticks WHERE state = 'failed'", 1);
+        assert_string_equal(rig_text(w->g, "note FROM ticks WHERE state = 'failed'"),
+                            "nobody was reached: they have not written to the bot directly on "
+                            "'nonce'");
+}
+
 static void a_chat_that_is_gone_ends_the_tick(void **state)
 {
         struct world *w = *state;
@@ -525,6 +560,8 @@ int main(void)
                 TEST(the_operator_hears_who_was_not_reached),
                 TEST(what_is_for_nobody_is_for_the_operator),
                 TEST(a_chat_is_named_where_it_was_asked),
+                TEST(the_chat_of_an_event_is_the_last_address),
+                TEST(who_never_wrote_directly_is_named),
                 TEST(a_chat_that_is_gone_ends_the_tick),
                 TEST(an_invitation_names_commands_that_work_there),
         };

@@ -30,7 +30,7 @@ static bool is_interested(const struct calendar_member_row *m)
 struct notice {
         const char *key, *text;
         int64_t person;      /* 0: the event's chat */
-        const char *mention; /* in the chat; may be NULL */
+        const char *mention; /* in the chat, which is the last address of a person; may be NULL */
         const char *buttons; /* may be NULL */
         int64_t at_ms;       /* 0: now */
         bool asked;          /* they wanted it, at that time */
@@ -44,6 +44,8 @@ static char *options_json(const struct calendar_event_row *row, const struct not
         jsonw_open(&b, '{');
         jsonw_int(&b, "calendar", row->id);
         jsonw_opt(&b, "mention", n->mention);
+        if (n->mention && n->person > 0)
+                jsonw_bool(&b, "chatLast", true);
         if (n->buttons)
                 jsonw_raw(&b, "buttons", n->buttons);
         if (n->asked)
@@ -56,7 +58,7 @@ static struct schedule_row make_row(const struct calendar_request *q,
                                     const struct calendar_event_row *row, const struct notice *n,
                                     const char *options)
 {
-        bool chat = n->person == 0;
+        bool chat = n->person == 0 || n->mention;
         int64_t at_ms = n->at_ms > 0 ? n->at_ms : q->now_ms;
 
         return (struct schedule_row){
@@ -124,7 +126,7 @@ int calendar_notices_tell(struct store_tx *tx, struct calendar_request *q,
                 return 0;
         if (m->person == 0 && !is_in_chat(row, m))
                 return 0; /* nobody knows where they are */
-        if (m->person == 0)
+        if (is_in_chat(row, m))
                 n.mention = m->external_id;
         return send_notice(tx, q, row, &n, err);
 }
