@@ -507,6 +507,11 @@ static bool adapter_at(void *daemon, size_t i, const char **name, const char **p
         return true;
 }
 
+static bool has_agent(void *daemon, const char *name)
+{
+        return agents_has(((struct daemon *)daemon)->agents, name);
+}
+
 /* In the sandbox of an agent that may answer there. */
 static int run_check(void *daemon, const struct schedule_check *c, schedule_check_fn *done,
                      void *arg, struct error *err)
@@ -537,6 +542,7 @@ static int open_schedule(struct daemon *d, struct error *err)
                                     .person_of = person_of,
                                     .run_check = run_check,
                                     .adapter_at = adapter_at,
+                                    .has_agent = has_agent,
                                     .arg = d };
         struct road_schedule contract;
 

@@ -226,6 +226,13 @@ static void on_read(void *arg)
                 event_pass_add_adapter(p, name, platform);
         p->conf = s->conf;
         event_pass_address(p);
+        for (size_t i = 0; s->env.has_agent && i < p->listing.count; i++) {
+                const char *agent = p->listing.items[i].file.agent;
+
+                if (agent && !s->env.has_agent(s->env.arg, agent))
+                        error_set(&p->plans[i].problem, ERR_INVALID,
+                                  "agent: there is no agent '%.60s'", agent);
+        }
         schedule_write(s, "event files", event_pass_write, on_written, p);
 }
 

@@ -215,7 +215,8 @@ int event_folder_move(const struct event_folder *f, const char *name, const char
                 inside = open_inside(f, from, to);
         if (inside >= 0)
                 rc = rename_free(from, name, inside, &taken);
-        if (rc == 0 && note)
+        /* the confined daemon makes no links, not even by a move: one stays, with a note */
+        if (note && (rc == 0 || (inside >= 0 && errno == EACCES)))
                 rc = write_note(f, inside, taken, note);
         if (rc < 0 && (errno != ENOENT || inside < 0))
                 error_set(err, ERR_IO, "cannot move '%s/%s' to '%s': %s", f->path, name, to,

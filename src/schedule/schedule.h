@@ -62,6 +62,8 @@ struct schedule_env {
                          void *done_arg, struct error *err);
         /* The i-th configured adapter and its platform; false: there are no more. */
         bool (*adapter_at)(void *arg, size_t i, const char **name, const char **platform);
+        /* Is an agent of this name configured? NULL: every one is. */
+        bool (*has_agent)(void *arg, const char *name);
         void *arg;
 };
 

@@ -152,6 +152,7 @@ static void a_schedule_is_run_and_cancelled(void **state)
         add(r, "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}", 201,
             "sch-1");
         api_rig_expect(r, "GET", SCHEDULES "/sch-1/history", NULL, 200, "\"items\":[]");
+        api_rig_expect(r, "GET", SCHEDULES "/sch-99/history", NULL, 404, "no schedule 'sch-99'");
         api_rig_expect(r, "POST", SCHEDULES "/sch-1/run", NULL, 202, "\"id\":\"tck-1\"");
         api_rig_expect(r, "GET", SCHEDULES "/sch-1/history", NULL, 200, "\"note\":\"run by hand\"");
         api_rig_expect(r, "DELETE", SCHEDULES "/sch-1", NULL, 200, "\"state\":\"cancelled\"");

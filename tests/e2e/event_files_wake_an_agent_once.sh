@@ -30,6 +30,13 @@ contains "$(requests)" '[EVENT:ticket.json:immediate:immediate] A ticket.'
 echo '{"type":"immediate","channelId":"cd/1","text":"x"}' >"$events/typo.json"
 await test -s "$events/broken/typo.json.txt"
 contains "$(cat "$events/broken/typo.json.txt")" "there is no adapter 'cd'"
+echo "{\"type\":\"immediate\",\"channelId\":\"dc/$channel\",\"text\":\"x\",\"agent\":\"mian\"}" >"$events/agent.json"
+await test -s "$events/broken/agent.json.txt"
+contains "$(cat "$events/broken/agent.json.txt")" "there is no agent 'mian'"
+ln -s /etc/hostname "$events/link.json" # the confined daemon cannot move it
+await test -s "$events/broken/link.json.txt"
+rm -f "$events/link.json"
+contains "$(run schedule history sch-999 2>&1 || true)" "there is no schedule 'sch-999'"
 
 # the agent's own: it is found when the turn has ended
 says 'call write {\"path\":\"events/later.json\",\"content\":\"{\\\"type\\\":\\\"immediate\\\",\\\"text\\\":\\\"Now.\\\\nsay Woken by myself.\\\"}\"}\nsay Planned.'

@@ -45,6 +45,12 @@ static bool adapter_at(void *arg, size_t i, const char **name, const char **plat
         return true;
 }
 
+static bool has_agent(void *arg, const char *name)
+{
+        (void)arg;
+        return strcmp(name, "mian") != 0;
+}
+
 static int run_check(void *arg, const struct schedule_check *c, schedule_check_fn *done,
                      void *done_arg, struct error *err)
 {
@@ -78,6 +84,7 @@ static struct schedule *open_schedule(struct world *w)
                                     .dir = w->rig->dir,
                                     .run_check = run_check,
                                     .adapter_at = adapter_at,
+                                    .has_agent = has_agent,
                                     .arg = w };
         struct error err = { 0 };
         struct schedule *s = schedule_open(&env, &w->conf, &err);
@@ -301,7 +308,11 @@ static void a_broken_file_is_set_aside_with_a_note(void **state)
                 "{\"type\":\"immediate\",\"channelId\":\"jj/c\",\"text\":\"x\"}");
         put_old(w, "events/chat.json",
                 "{\"type\":\"immediate\",\"channelId\":\"j/cc\",\"text\":\"x\"}");
+        put_old(w, "events/agent.json",
+                "{\"type\":\"immediate\",\"channelId\":\"j/c\",\"text\":\"x\",\"agent\":\"mian\"}");
         start(w);
+        await_file(w, "events/broken/agent.json.txt");
+        check_note(w, "events/broken/agent.json.txt", "agent: there is no agent 'mian'");
         await_file(w, "events/broken/where.json.txt");
         await_file(w, "events/broken/typo.json.txt");
         await_file(w, "events/broken/torn.json.txt");
@@ -314,7 +325,7 @@ static void a_broken_file_is_set_aside_with_a_note(void **state)
         check_note(w, "events/broken/chat.json.txt",
                    "nothing has been said in 'j/cc' yet; known chats are 'j/c'\n");
         assert_true(exists(w, "events/broken/torn.json"));
-        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.broken'"), 4);
+        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.broken'"), 5);
         assert_int_equal(rig_count(w->rig, "schedules"), 0);
         /* mended and moved back */
         put(w, "events/torn.json", NOW);

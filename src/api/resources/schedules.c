@@ -170,11 +170,19 @@ static int read_history(struct store_tx *tx, struct read_job *j, struct error *e
         struct tick_filter filter = { .schedule = j->id,
                                       .before = ask->before,
                                       .limit = ask->limit + 1 };
-        struct store_stmt *s = tick_row_list(tx, &filter);
+        struct schedule_row *schedule;
+        struct store_stmt *s;
         struct tick_row row;
         struct page p;
-        int rc;
+        int rc = schedule_row_get(tx, j->id, &schedule, err);
 
+        if (rc == 0)
+                return error_set(err, ERR_MISSING, "there is no schedule 'sch-%lld'",
+                                 (long long)j->id);
+        if (rc < 0)
+                return -1;
+        free(schedule);
+        s = tick_row_list(tx, &filter);
         page_begin(&p, &j->json, ask->limit);
         while ((rc = tick_row_next(s, &row, err)) == 1)
                 if (page_add(&p, row.id))
