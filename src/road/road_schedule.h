@@ -6,7 +6,8 @@
  *
  * The text of a schedule.fired event is complete: "[EVENT:NAME:TYPE:INFO] TEXT", and perhaps what
  * its check found and how late it is. Its metadata is an object of "scheduleId", "tickId", "name",
- * "source", "type" ("one-shot"), "info", "dueAt", "runs", "lateMs" (if late), "createdBy".
+ * "source", "type" ("one-shot"), "dueAt", "runs", "lateMs" (if late), "createdBy", "untrusted", and
+ * "queues" if a turn follows although the last time's has not ended.
  */
 #ifndef ROAD_ROAD_SCHEDULE_H
 #define ROAD_ROAD_SCHEDULE_H

@@ -353,6 +353,8 @@ static void fire(struct tick_run *t)
                 jsonw_int(&metadata, "lateMs", t->late_ms);
         jsonw_opt(&metadata, "createdBy", row->created_by);
         jsonw_bool(&metadata, "untrusted", is_untrusted(t));
+        if (row->missed == MISSED_ALL)
+                jsonw_bool(&metadata, "queues", true);
         jsonw_close(&metadata, '}');
         what.text = text.data;
         what.metadata = metadata.data;

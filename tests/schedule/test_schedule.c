@@ -360,6 +360,25 @@ static void a_run_is_skipped_while_the_one_before_is_under_way(void **state)
         schedule_quiesce(w->schedule);
 }
 
+static void each_missed_time_is_a_turn_if_all_are_wanted(void **state)
+{
+        struct world *w = *state;
+        struct rig *g = w->rig;
+
+        g->auto_answer = false;
+        every_hour(w, 2);
+        w->row.missed = MISSED_ALL;
+        add(w);
+        schedule_start(w->schedule);
+        for (unsigned i = 0; i < 3; i++) {
+                rig_until(g, &g->run_count, i + 1);
+                rig_answer(g, i, "done");
+        }
+        until_idle(w);
+        assert_int_equal(rig_count(g, "ticks WHERE state = 'done'"), 3);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 3);
+}
+
 /* ---- crashes ---- */
 
 static void a_claimed_tick_is_resumed_after_a_crash(void **state)
@@ -709,6 +728,7 @@ int main(void)
                 TEST(a_periodic_one_goes_on_after_a_downtime),
                 TEST(a_skipped_run_is_in_the_journal),
                 TEST(a_run_is_skipped_while_the_one_before_is_under_way),
+                TEST(each_missed_time_is_a_turn_if_all_are_wanted),
                 TEST(a_claimed_tick_is_resumed_after_a_crash),
                 TEST(an_event_that_was_stored_is_not_repeated),
                 TEST(an_outcome_is_stored_once_the_disk_works),

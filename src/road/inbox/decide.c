@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -192,11 +193,20 @@ static bool is_last_time(const struct turn *t, const struct incoming *in)
                strcmp(first->sender_username, in->sender_username) == 0;
 }
 
-/* One open turn per schedule: one that takes longer than its interval would pile up and cost. */
+/*
+ * One open turn per schedule: one that takes longer than its interval would pile up and cost. A
+ * schedule that makes up for each missed time queues them.
+ */
 static const struct turn *find_last_time(const struct lane *lane, const struct incoming *in)
 {
+        json_t *metadata =
+                in->metadata ? json_read(in->metadata, strlen(in->metadata), NULL) : NULL;
+        bool queues = json_flag(metadata, "queues", false);
         const struct turn *t;
 
+        json_decref(metadata);
+        if (queues)
+                return NULL;
         if (lane->running && is_last_time(lane->running, in))
                 return lane->running;
         TAILQ_FOREACH(t, &lane->waiting, in_lane) {
