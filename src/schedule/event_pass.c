@@ -492,7 +492,11 @@ int event_pass_write(struct store_tx *tx, void *pass, struct error *err)
                 /* an immediate one runs: its file is moved before */
                 if (row->kind == SCHEDULE_IMMEDIATE || is_wanted(p, row))
                         continue;
-                rc = schedule_row_cancel(tx, row->id, "its event file is gone", p->now_ms, err);
+                /* without its key: the same file may come back, and counts again then */
+                rc = schedule_row_set_key(tx, row->id, NULL, err);
+                if (rc == 0)
+                        rc = schedule_row_cancel(tx, row->id, "its event file is gone", p->now_ms,
+                                                 err);
                 p->cancelled += rc == 1;
                 rc = rc < 0 ? -1 : 0;
         }

@@ -378,6 +378,25 @@ static void a_periodic_file_keeps_its_row_until_it_is_gone(void **state)
         rig_until_count(w->rig, "schedules WHERE state = 'cancelled'", 2);
 }
 
+static void a_file_that_comes_back_counts_again(void **state)
+{
+        struct world *w = *state;
+
+        say(w);
+        put_old(w, "events/daily.json", EVERY("0 9 * * *", "one"));
+        put_old(w, "events/once.json", AT_("2099-01-01T00:00:00Z"));
+        start(w);
+        rig_until_count(w->rig, "schedules WHERE state = 'active'", 2);
+        move(w, "events/daily.json", "daily.json");
+        move(w, "events/once.json", "once.json");
+        rig_until_count(w->rig, "schedules WHERE state = 'cancelled'", 2);
+        move(w, "daily.json", "events/daily.json");
+        move(w, "once.json", "events/once.json");
+        rig_until_count(w->rig, "schedules WHERE state = 'active'", 2);
+        assert_true(exists(w, "events/daily.json"));
+        assert_true(exists(w, "events/once.json"));
+}
+
 static void a_file_that_is_switched_off_has_no_effect(void **state)
 {
         struct world *w = *state;
@@ -639,6 +658,7 @@ int main(void)
                 TEST(a_broken_file_is_set_aside_with_a_note),
                 TEST(a_file_is_read_when_it_is_complete),
                 TEST(a_periodic_file_keeps_its_row_until_it_is_gone),
+                TEST(a_file_that_comes_back_counts_again),
                 TEST(a_file_that_is_switched_off_has_no_effect),
                 TEST(a_one_shot_waits_moves_with_its_file_and_is_done),
                 TEST(a_stop_at_any_moment_loses_and_repeats_nothing),
