@@ -118,6 +118,9 @@ enum tick_state {
 const char *tick_state_name(enum tick_state state);
 bool tick_state_parse(const char *name, enum tick_state *out);
 
+/* The note of a tick that somebody wants now: it knows no quiet hours. */
+#define TICK_BY_HAND "run by hand"
+
 struct tick_row {
         int64_t id; /* shown as "tck-N" */
         int64_t schedule;

@@ -346,7 +346,7 @@ int reminder_run(struct store_tx *tx, int64_t id, int64_t now_ms, int64_t *tick,
                               .runs = 1,
                               .state = TICK_PENDING,
                               .not_before_ms = now_ms,
-                              .note = "run by hand" };
+                              .note = TICK_BY_HAND };
         int rc = schedule_row_get(tx, id, &row, err);
 
         if (rc < 0)

@@ -375,11 +375,14 @@ void tick_checked(struct tick_run *t)
 
 static void begin(struct tick_run *t)
 {
-        int64_t now_ms = clock_wall_ms(), quiet_ms;
+        bool by_hand = t->tick->note && strcmp(t->tick->note, TICK_BY_HAND) == 0;
+        int64_t now_ms = clock_wall_ms(),
+                quiet_ms =
+                        by_hand ? now_ms
+                                : quiet_end(t->options, schedule_default_zone(t->schedule), now_ms);
 
         fault_point("schedule.begin");
         t->phase = TICK_PHASE_SEND;
-        quiet_ms = quiet_end(t->options, now_ms);
         if (t->row->action == SCHEDULE_MESSAGE) {
                 tick_message_start(t);
         } else if (quiet_ms > now_ms) {

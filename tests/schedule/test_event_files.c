@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "schedule/reminders.h"
 #include "schedule/schedule.h"
 
 struct world {
@@ -470,6 +471,14 @@ static void files_wait_while_there_are_too_many_schedules(void **state)
         assert_true(exists(w, "events/b.json"));
 }
 
+static int run_first(struct store_tx *tx, void *arg, struct error *err)
+{
+        int64_t tick;
+
+        (void)arg;
+        return reminder_run(tx, 1, clock_wall_ms(), &tick, err);
+}
+
 static void an_event_waits_until_its_quiet_hours_end(void **state)
 {
         struct world *w = *state;
@@ -486,6 +495,11 @@ static void an_event_waits_until_its_quiet_hours_end(void **state)
                          (hour + 3) % 24 * 3600000);
         assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.fired'"), 0);
         free(text);
+        /* but not if somebody wants it now */
+        assert_int_equal(store_write_now(w->rig->store, run_first, NULL, NULL), 0);
+        schedule_wake(w->schedule);
+        rig_until_count(w->rig, "ticks WHERE state = 'done'", 1);
+        assert_int_equal(rig_count(w->rig, "journal WHERE type = 'schedule.fired'"), 1);
 }
 
 /* ---- folders of chats ---- */

@@ -26,6 +26,7 @@ static void a_turn_waits_until_its_quiet_hours_end(void **state)
                 { "{\"quietHours\":[\"22:00-07:00\",\"07:00-08:00\"],\"quietZone\":\"UTC\"}", 6 },
                 { "{\"quietHours\":[\"22:00-07:00\"],\"quietZone\":\"Asia/Tokyo\"}", 0 },
                 { "{\"quietHours\":[\"10:00-13:00\"],\"quietZone\":\"Asia/Tokyo\"}", 2 },
+                { "{\"quietHours\":[\"10:00-13:00\"]}", 2 }, /* in the zone of those without */
                 { "{\"quietHours\":[\"sat,sun 00:00-24:00\"],\"quietZone\":\"UTC\"}", 0 },
                 { "{\"quietHours\":[\"what\",7]}", 0 },
                 { "{\"quietHours\":[\"00:00-24:00\"],\"quietZone\":\"UTC\"}", 0 }, /* never ends */
@@ -34,7 +35,7 @@ static void a_turn_waits_until_its_quiet_hours_end(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *options = json_read(rows[i].options, strlen(rows[i].options), NULL);
-                int64_t end = quiet_end(options, MONDAY_2AM);
+                int64_t end = quiet_end(options, "Asia/Tokyo", MONDAY_2AM);
 
                 if (end != MONDAY_2AM + rows[i].hours * HOUR_MS)
                         fail_msg("row %zu: %lld", i, (long long)(end - MONDAY_2AM) / HOUR_MS);
