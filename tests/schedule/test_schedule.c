@@ -79,7 +79,8 @@ static int setup(void **state)
                                           .timezone = (char *)"UTC",
                                           .missed = (char *)"once",
                                           .pending = 1000,
-                                          .pending_per_person = 3 };
+                                          .pending_per_person = 3,
+                                          .fallback_seconds = 300 };
         w->schedule = open_one(w);
         *state = w;
         return 0;
