@@ -95,10 +95,11 @@ static bool is_verdict(const struct chat_command *c)
         return c->does == COMMAND_APPROVE || c->does == COMMAND_REFUSE;
 }
 
-/* "/event yes cal-3", which buttons below an invitation say. */
+/* "/event yes cal-3", which buttons below an invitation say; not "/event new friday local-1". */
 static bool answers_event(const struct chat_command *c, const char *args)
 {
-        return strcmp(c->name, "event") == 0 && strstr(args, "cal-");
+        args += strcspn(args, SPACE);
+        return strcmp(c->name, "event") == 0 && strncmp(args + strspn(args, SPACE), "cal-", 4) == 0;
 }
 
 const struct chat_command *command_parse(const char *text, const char **args)

@@ -558,11 +558,13 @@ static void an_invitation_is_answered_where_commands_are_off(void **state)
         assert_ptr_equal(out.effect, &f.effect);
         assert_string_equal(out.reason, "it answers an invitation");
         assert_string_equal(f.args, "yes cal-3");
-        in.text = "/event list";
         in.is_mention = true;
-        out = placed(d, &in);
-        assert_null(out.effect);
-        assert_true(out.trigger);
+        for (int i = 0; i < 2; i++) {
+                in.text = i == 0 ? "/event list" : "/event new friday 20:00 local-1 chess";
+                out = placed(d, &in);
+                assert_null(out.effect);
+                assert_true(out.trigger);
+        }
         dispatch_free(d);
 }
 
