@@ -235,6 +235,7 @@ static void others_neither_see_nor_change_it(void **state)
         expect(w, "change cal-1 seats 2", "only who planned");
         expect(w, "remove cal-1 Ann", "only who planned");
         expect(w, "no cal-1 discord:1", "others answer for themselves");
+        expect(w, "no cal-1 ann", "others answer for themselves");
         w->by.channel = "elsewhere";
         expect(w, "cal-1", "there is no event 'cal-1' here");
         expect(w, "yes cal-1", "there is no event 'cal-1' here");

@@ -467,9 +467,21 @@ static int answer_for(struct store_tx *tx, struct calendar_request *q,
 
         if (rc < 0)
                 return -1;
-        if (!known && all >= MEMBERS_MAX)
+        /* an account answers for itself, also if it is a member by the name that was said */
+        rc = self || strcmp(m->external_source, "name") == 0
+                     ? 1
+                     : calendar_request_may_change(tx, q, q->view.row, err);
+        if (rc == 0)
+                calendar_request_refuse(q, ERR_REFUSED,
+                                        "others answer for themselves; only who planned it may "
+                                        "answer for them");
+        else if (!known && all >= MEMBERS_MAX)
                 calendar_request_refuse(q, ERR_LIMIT, "it has %d members, more are not possible",
                                         MEMBERS_MAX);
+        if (rc < 0) {
+                free(m);
+                return -1;
+        }
         if (calendar_request_is_refused(q) || is_settled(q, m, known)) {
                 if (m->answer == ANSWER_WAITING)
                         before = calendar_member_row_count_before(tx, m->event, m->queue_no, err);
@@ -504,18 +516,8 @@ int calendar_members_answer(struct store_tx *tx, struct calendar_request *q, str
         }
         if (q->people_count > 1)
                 return calendar_request_refuse(q, ERR_INVALID, "one person answers at a time");
-        if (read_who(tx, q, q->people[0], &who, err) < 0)
-                return -1;
-        if (calendar_request_is_refused(q))
-                return 0;
-        rc = strcmp(who.external_source, "name") == 0
-                     ? 1 /* nobody else can speak for them */
-                     : calendar_request_may_change(tx, q, q->view.row, err);
-        if (rc == 0)
-                return calendar_request_refuse(q, ERR_REFUSED,
-                                               "others answer for themselves; only who planned it "
-                                               "may answer for them");
-        return rc < 0 ? -1 : answer_for(tx, q, &who, false, err);
+        rc = read_who(tx, q, q->people[0], &who, err);
+        return rc < 0 || calendar_request_is_refused(q) ? rc : answer_for(tx, q, &who, false, err);
 }
 
 /* ---- removing ---- */
