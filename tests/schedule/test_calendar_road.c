@@ -482,6 +482,27 @@ static void a_change_made_there_while_ours_is_under_way_loses(void **state)
         assert_string_equal(rig_text(w->rig, "title FROM calendar_events"), "Go");
 }
 
+static void an_event_cancelled_while_it_is_made_there_is_deleted_there(void **state)
+{
+        struct world *w = *state;
+
+        w->adapter = "plans";
+        ask(w, NEW);
+        await_kind(w, "calendar");
+        ask(w, "cancel");
+        confirm(w); /* it exists there now */
+        await_kind(w, "calendar");
+        assert_non_null(strstr(rig_text(w->rig, "payload FROM deliveries WHERE kind = 'calendar'"
+                                                " ORDER BY id DESC LIMIT 1"),
+                               "\"op\":\"delete\""));
+        confirm(w);
+        w->rig->auto_send = true;
+        rig_until_count(w->rig, "calendar_events WHERE platform_event IS NULL AND put IS NULL", 1);
+        until_sent(w);
+        rig_settle(w->rig);
+        assert_int_equal(rig_count(w->rig, "deliveries WHERE kind = 'calendar'"), 2);
+}
+
 /* ---- the command ---- */
 
 struct command_run {
@@ -576,6 +597,7 @@ int main(void)
                 TEST(the_platforms_event_follows_and_is_followed),
                 TEST(an_event_that_people_make_there_becomes_ours),
                 TEST(a_change_made_there_while_ours_is_under_way_loses),
+                TEST(an_event_cancelled_while_it_is_made_there_is_deleted_there),
                 TEST(a_seat_that_is_gone_between_answer_and_write_is_corrected),
         };
 

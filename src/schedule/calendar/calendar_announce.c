@@ -224,18 +224,17 @@ static int await_put(struct store_tx *tx, const struct calendar_event_row *row,
         if (rc == 1 && (state == DELIVERY_QUEUED || state == DELIVERY_SENDING)) {
                 p->what = STEP_WAIT;
         } else if (rc >= 0) {
+                bool done = rc == 1 && state == DELIVERY_SENT;
                 bool gone = kind && strcmp(kind, "missing") == 0;
+                /* the put may be older than the cancellation: then the deletion follows */
+                bool deletes = row->state == CALENDAR_CANCELLED && row->platform_event &&
+                               row->synced >= row->sequence;
 
                 p->what = STEP_NOTE;
                 p->sets_platform = true;
-                if (row->state == CALENDAR_CANCELLED)
-                        p->new_platform = mem_strdup(rc == 1 && state != DELIVERY_SENT && !gone
-                                                             ? row->platform_event
-                                                             : NULL);
-                else if (rc == 1 && state == DELIVERY_SENT && !row->platform_event)
-                        p->new_platform = mem_strdup(sent);
-                else
-                        p->new_platform = gone ? NULL : mem_strdup(row->platform_event);
+                if (!gone && !(deletes && (done || rc == 0)))
+                        p->new_platform =
+                                mem_strdup(row->platform_event ? row->platform_event : sent);
                 if (rc == 1 && state == DELIVERY_FAILED && !row->platform_event && kind &&
                     strcmp(kind, "refused") == 0 && row->state == CALENDAR_PLANNED)
                         p->refusal = mem_strdup(why ? why : "it was refused");
