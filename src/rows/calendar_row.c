@@ -341,6 +341,13 @@ int calendar_member_row_update(struct store_tx *tx, const struct calendar_member
                                SQL_INT(row->since_ms), SQL_REF(row->reminder));
 }
 
+int calendar_member_row_set_interest(struct store_tx *tx, int64_t id, const char *user,
+                                     struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE calendar_members SET interest = ?2 WHERE id = ?1",
+                        SQL_INT(id), SQL_TEXT(user));
+}
+
 int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *err)
 {
         return (int)sql_update(tx, err, "DELETE FROM calendar_members WHERE id = ?1", SQL_INT(id));
@@ -348,7 +355,7 @@ int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *er
 
 #define SELECT_MEMBERS                                                                   \
         "SELECT id, event, user_id, external_source, external_id, display_name, status," \
-        " queue_no, since_ms, reminder FROM calendar_members"
+        " queue_no, since_ms, reminder, interest FROM calendar_members"
 
 int calendar_member_row_next(struct store_stmt *s, struct calendar_member_row *out,
                              struct error *err)
@@ -362,7 +369,7 @@ int calendar_member_row_next(struct store_stmt *s, struct calendar_member_row *o
         sql_read(s, OUT_INT(&out->id), OUT_INT(&out->event), OUT_INT(&out->person),
                  OUT_TEXT(&out->external_source), OUT_TEXT(&out->external_id),
                  OUT_TEXT(&out->display_name), OUT_TEXT(&answer), OUT_INT(&out->queue_no),
-                 OUT_INT(&out->since_ms), OUT_INT(&out->reminder));
+                 OUT_INT(&out->since_ms), OUT_INT(&out->reminder), OUT_TEXT(&out->interest));
         if (!calendar_answer_parse(answer, &out->answer))
                 return error_set(err, ERR_CORRUPT, "member %lld has status '%s'",
                                  (long long)out->id, answer);
@@ -375,6 +382,7 @@ struct calendar_member_row *calendar_member_row_dup(const struct calendar_member
                 offsetof(struct calendar_member_row, external_source),
                 offsetof(struct calendar_member_row, external_id),
                 offsetof(struct calendar_member_row, display_name),
+                offsetof(struct calendar_member_row, interest),
         };
 
         return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));

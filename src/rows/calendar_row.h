@@ -125,6 +125,9 @@ struct calendar_member_row {
         int64_t queue_no; /* order of the waiting list; 0: not in it */
         int64_t since_ms; /* of the answer */
         int64_t reminder; /* schedule that reminds them; 0: none */
+        /* their account that follows the platform's event; NULL: none. Only set_interest writes it.
+         */
+        const char *interest;
 };
 
 int calendar_member_row_insert(struct store_tx *tx, const struct calendar_member_row *row,
@@ -132,6 +135,8 @@ int calendar_member_row_insert(struct store_tx *tx, const struct calendar_member
 /* Writes person, external_*, display_name, answer, queue_no, since_ms and reminder. */
 int calendar_member_row_update(struct store_tx *tx, const struct calendar_member_row *row,
                                struct error *err);
+int calendar_member_row_set_interest(struct store_tx *tx, int64_t id, const char *user,
+                                     struct error *err);
 int calendar_member_row_delete(struct store_tx *tx, int64_t id, struct error *err);
 int calendar_member_row_get(struct store_tx *tx, int64_t id, struct calendar_member_row **out,
                             struct error *err);

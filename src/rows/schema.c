@@ -300,7 +300,7 @@ const struct store_migration schema_steps[] = {
           "CREATE TABLE calendar_members("
           " id AUTOKEY, event BIGINT NOT NULL, user_id BIGINT, external_source TEXT NOT NULL,"
           " external_id TEXT NOT NULL, display_name TEXT, status TEXT NOT NULL,"
-          " queue_no BIGINT, since_ms BIGINT NOT NULL, reminder BIGINT,"
+          " queue_no BIGINT, since_ms BIGINT NOT NULL, reminder BIGINT, interest TEXT,"
           " UNIQUE (event, external_source, external_id));"
           "CREATE INDEX calendar_members_user ON calendar_members(user_id, event)"
           " WHERE user_id IS NOT NULL;"

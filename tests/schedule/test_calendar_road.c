@@ -452,6 +452,35 @@ static void an_event_that_people_make_there_becomes_ours(void **state)
         assert_int_equal(rig_count(w->rig, "deliveries"), 0);
 }
 
+static void interest_lost_during_a_downtime_ends_a_seat(void **state)
+{
+        struct world *w = *state;
+
+        w->rig->auto_send = true;
+        tell(w, "{\"op\":\"put\",\"guildId\":\"41\",\"eventId\":\"77\",\"title\":\"Party\","
+                "\"startsAt\":\"2030-01-01T18:00:00.000Z\"}");
+        tell(w, "{\"op\":\"members\",\"guildId\":\"41\",\"eventId\":\"77\",\"complete\":true,"
+                "\"users\":[{\"id\":\"8\",\"name\":\"Dan\"},{\"id\":\"9\",\"name\":\"Eve\"}]}");
+        rig_until_count(w->rig, "calendar_members WHERE status = 'yes'", 2);
+        w->adapter = "plans";
+        w->user = "8"; /* stays interested there */
+        ask(w, "no cal-1");
+        w->user = "5"; /* was never interested there */
+        ask(w, "yes cal-1");
+        tell(w, "{\"op\":\"members\",\"guildId\":\"41\",\"eventId\":\"77\",\"complete\":false,"
+                "\"users\":[]}");
+        tell(w, "{\"op\":\"members\",\"guildId\":\"41\",\"eventId\":\"77\",\"complete\":true,"
+                "\"users\":[{\"id\":\"8\",\"name\":\"Dan\"}]}");
+        rig_until_count(w->rig, "calendar_members WHERE interest IS NULL", 2);
+        assert_string_equal(
+                rig_text(w->rig, "status FROM calendar_members WHERE external_id = '9'"),
+                "invited");
+        assert_string_equal(
+                rig_text(w->rig, "status FROM calendar_members WHERE external_id = '8'"), "no");
+        assert_string_equal(
+                rig_text(w->rig, "status FROM calendar_members WHERE external_id = '5'"), "yes");
+}
+
 static void a_change_made_there_while_ours_is_under_way_loses(void **state)
 {
         struct world *w = *state;
@@ -596,6 +625,7 @@ int main(void)
                 TEST(reactions_while_the_daemon_was_down_count_afterwards),
                 TEST(the_platforms_event_follows_and_is_followed),
                 TEST(an_event_that_people_make_there_becomes_ours),
+                TEST(interest_lost_during_a_downtime_ends_a_seat),
                 TEST(a_change_made_there_while_ours_is_under_way_loses),
                 TEST(an_event_cancelled_while_it_is_made_there_is_deleted_there),
                 TEST(a_seat_that_is_gone_between_answer_and_write_is_corrected),

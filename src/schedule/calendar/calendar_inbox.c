@@ -11,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "road/calendar_sync.h"
 #include "schedule/calendar/calendar_private.h"
 
 struct inbox_item {
         struct incoming *in;
-        const char *platform; /* in the arena of the request, or that of in */
         int64_t time_ms;
         struct bus_batch batch;
         bool changed;
@@ -235,25 +234,39 @@ static int apply_delete(struct store_tx *tx, const struct calendar_inbox *b, str
         return rc;
 }
 
+/*
+ * Somebody follows the platform's event, or no longer does. That is kept besides the answer, which
+ * they may change here without changing it there.
+ */
 static int apply_interest(struct store_tx *tx, const struct calendar_inbox *b,
                           struct inbox_item *it, const struct calendar_sync *sync, bool leaves,
                           const char *user, const char *name, struct error *err)
 {
         struct calendar_event_row *row;
+        struct calendar_member_row *m;
         struct calendar_request *q;
+        int64_t event, person;
         int rc = calendar_row_get_platform(tx, it->in->adapter, sync->event, &row, err);
 
+        event = rc == 1 ? row->id : 0;
+        free(row);
         if (rc != 1 || !user)
                 return rc < 0 ? -1 : 0;
         q = request_of(b, it, CALENDAR_ANSWER);
-        q->event = row->id;
+        q->event = event;
         q->by.trusted = true;
         q->by.user = arena_strdup(&q->arena, user);
         q->by.name = arena_strdup(&q->arena, name);
         q->answer = ANSWER_YES;
         q->withdraws = leaves;
-        free(row);
-        return run(tx, it, q, err);
+        if (run(tx, it, q, err) < 0 ||
+            calendar_request_person(tx, it->in->platform, user, &person, err) < 0)
+                return -1;
+        rc = calendar_member_row_find(tx, event, person, it->in->platform, user, &m, err);
+        if (rc == 1)
+                rc = calendar_member_row_set_interest(tx, m->id, leaves ? NULL : user, err);
+        free(m);
+        return rc;
 }
 
 /* After a time without connection: events of this server that are not in the list are gone. */
@@ -292,21 +305,53 @@ static int apply_list(struct store_tx *tx, const struct calendar_inbox *b, struc
         return rc < 0 ? -1 : 0;
 }
 
-/* After a time without connection: who is interested now. */
-static int apply_members(struct store_tx *tx, const struct calendar_inbox *b, struct inbox_item *it,
-                         const struct calendar_sync *sync, struct error *err)
+static bool is_listed(const json_t *users, const char *id)
 {
         const json_t *user;
         size_t i;
-        int rc = 0;
 
-        json_array_foreach(sync->list, i, user) {
-                if (rc == 0)
-                        rc = apply_interest(tx, b, it, sync, false,
-                                            json_string_value(json_object_get(user, "id")),
-                                            json_string_value(json_object_get(user, "name")), err);
+        json_array_foreach(users, i, user)
+                if (strcmp(json_str(user, "id", ""), id) == 0)
+                        return true;
+        return false;
+}
+
+/*
+ * After a time without connection: who is interested now. Only what is new counts, so that an
+ * answer given here stands.
+ */
+static int apply_members(struct store_tx *tx, const struct calendar_inbox *b, struct inbox_item *it,
+                         const struct calendar_sync *sync, struct error *err)
+{
+        struct calendar_event_row *row;
+        struct calendar_view v = { 0 };
+        const json_t *user;
+        size_t i;
+        int rc = calendar_row_get_platform(tx, it->in->adapter, sync->event, &row, err);
+
+        if (rc == 1)
+                rc = calendar_view_load(tx, row->id, &v, err);
+        free(row);
+        json_array_foreach(v.row ? sync->list : NULL, i, user) {
+                const char *id = json_str(user, "id", NULL);
+                bool known = false;
+
+                for (size_t m = 0; id && m < v.count; m++)
+                        known = known ||
+                                (v.members[m]->interest && strcmp(v.members[m]->interest, id) == 0);
+                if (rc >= 0 && !known)
+                        rc = apply_interest(tx, b, it, sync, false, id,
+                                            json_str(user, "name", NULL), err);
         }
-        return rc;
+        for (i = 0; rc >= 0 && sync->complete && i < v.count; i++) {
+                const struct calendar_member_row *m = v.members[i];
+
+                if (m->interest && !is_listed(sync->list, m->interest))
+                        rc = apply_interest(tx, b, it, sync, true, m->interest, m->display_name,
+                                            err);
+        }
+        calendar_view_release(&v);
+        return rc < 0 ? -1 : 0;
 }
 
 static int apply_calendar(struct store_tx *tx, const struct calendar_inbox *b,
