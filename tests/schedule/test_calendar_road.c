@@ -23,6 +23,7 @@ struct world {
         struct schedule *schedule;
         struct schedule_conf conf;
         const char *adapter, *user;
+        const char *channel; /* of a command; NULL: games */
         unsigned done;
         struct error refusal;
         char text[1000];
@@ -558,7 +559,7 @@ static void begin_command(struct world *w, struct command_run *c, const char *us
 {
         struct schedule_caller by = { .adapter = w->adapter,
                                       .platform = "discord",
-                                      .channel = "games",
+                                      .channel = w->channel ? w->channel : "games",
                                       .chat = CHAT_GROUP,
                                       .sender_id = user,
                                       .sender_name = user };
@@ -612,6 +613,24 @@ static void a_seat_that_is_gone_between_answer_and_write_is_corrected(void **sta
         until_sent(w);
 }
 
+static void a_correction_goes_to_the_chat_where_it_was_asked(void **state)
+{
+        struct world *w = *state;
+        struct command_run ben, cleo;
+
+        w->rig->auto_send = true;
+        ask(w, NEW);
+        ask(w, "invite cal-1 discord:cleo");
+        begin_command(w, &ben, "ben", "yes cal-1");
+        w->channel = "cleo's";
+        begin_command(w, &cleo, "cleo", "yes cal-1");
+        end_command(w, &ben);
+        end_command(w, &cleo);
+        assert_string_equal(
+                rig_text(w->rig, "channel FROM schedules WHERE text LIKE 'Correction%'"), "cleo's");
+        until_sent(w);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -629,6 +648,7 @@ int main(void)
                 TEST(a_change_made_there_while_ours_is_under_way_loses),
                 TEST(an_event_cancelled_while_it_is_made_there_is_deleted_there),
                 TEST(a_seat_that_is_gone_between_answer_and_write_is_corrected),
+                TEST(a_correction_goes_to_the_chat_where_it_was_asked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

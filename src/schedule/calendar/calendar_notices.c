@@ -5,6 +5,7 @@
  * finds out where a person is reached. People on the event's platform read its chat; others, and
  * everybody if it has no chat, get a message of their own.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,16 +104,21 @@ int calendar_notices_not_shown(struct store_tx *tx, const struct calendar_event_
                                const char *why, struct error *err)
 {
         struct calendar_request q = { .now_ms = clock_wall_ms() };
-        char *key = mem_printf("cal:%lld:not-shown", (long long)row->id),
-             *text = mem_printf("📅 **%s** (`cal-%lld`) is planned, but not shown among the events "
-                                "of the server: %s.",
-                                row->title, (long long)row->id, why);
-        int rc = row->channel ? send_notice(tx, &q, row,
-                                            &(struct notice){ .key = key, .text = text }, err)
-                              : 0;
+        struct buf text;
+        char key[60];
+        int rc;
 
-        free(key);
-        free(text);
+        if (!row->channel)
+                return 0;
+        snprintf(key, sizeof(key), "cal:%lld:not-shown", (long long)row->id);
+        buf_init(&text, 0);
+        buf_addstr(&text, "📅 ");
+        calendar_view_title(row, &text);
+        buf_addf(&text,
+                 " (`cal-%lld`) is planned, but not shown among the events of the server: %s.",
+                 (long long)row->id, why);
+        rc = send_notice(tx, &q, row, &(struct notice){ .key = key, .text = text.data }, err);
+        buf_release(&text);
         return rc;
 }
 
@@ -155,12 +161,16 @@ int calendar_notices_correct(struct store_tx *tx, struct calendar_request *q, st
 {
         char *text = mem_printf("Correction, because something changed meanwhile: %s",
                                 calendar_request_is_refused(q) ? q->refusal.text : q->text.data);
-        struct calendar_event_row row = { .title = "event",
+        const struct calendar_event_row *event = q->view.row;
+        struct calendar_event_row row = { .id = event ? event->id : 0,
+                                          .title = event ? event->title : "event",
+                                          .timezone = event ? event->timezone : NULL,
                                           .adapter = q->by.adapter,
                                           .channel = q->by.channel,
-                                          .thread = q->by.thread };
-        int rc = send_notice(tx, q, q->view.row ? q->view.row : &row,
-                             &(struct notice){ .text = text, .mention = q->by.user }, err);
+                                          .thread = q->by.thread,
+                                          .trace = event ? event->trace : NULL };
+        int rc = send_notice(tx, q, &row, &(struct notice){ .text = text, .mention = q->by.user },
+                             err);
 
         free(text);
         return rc;

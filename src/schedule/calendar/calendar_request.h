@@ -125,7 +125,7 @@ int calendar_notices_tell_all(struct store_tx *tx, struct calendar_request *q,
 /* The reminders before it begins are as the event and its members are now. */
 int calendar_notices_remind(struct store_tx *tx, struct calendar_request *q,
                             const struct calendar_view *v, struct error *err);
-/* Who asked was told something that is no longer so: a message to them, in the chat. */
+/* The answer to a command is no longer true: a message to who asked, where they asked. */
 int calendar_notices_correct(struct store_tx *tx, struct calendar_request *q, struct error *err);
 /* The platform will not show it: the chat is told why, once. */
 int calendar_notices_not_shown(struct store_tx *tx, const struct calendar_event_row *row,
