@@ -450,6 +450,10 @@ static void an_invitation_is_written_for_all_or_none(void **state)
         assert_int_equal(rows_count(w->store, "calendar_events"), 0);
         expect(w, "new friday 20:00 Catan; invite Bob", "Invited: Bob");
         expect(w, "invite Carl, per-99", "there is no person 'per-99'");
+        expect(w,
+               "invite a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2 3 4 5 6 7 8 9 0 aa"
+               " ab ac ad ae af ag ah ai aj ak al am an ao ap",
+               "up to 50 people");
         assert_int_equal(rows_count(w->store, "calendar_members"), 2);
 }
 

@@ -502,7 +502,9 @@ static void a_change_made_there_while_ours_is_under_way_loses(void **state)
         assert_string_equal(rig_text(w->rig, "title FROM calendar_events"), "Go");
         confirm(w);
         await_kind(w, "calendar"); /* ours once more */
+        rig_until_count(w->rig, "calendar_events WHERE put IS NOT NULL AND synced = sequence", 1);
         tell(w, "{\"op\":\"put\",\"guildId\":\"41\",\"eventId\":\"77\",\"title\":\"Azul\"}");
+        rig_until_count(w->rig, "calendar_events WHERE synced = -1", 1);
         confirm(w);
         w->rig->auto_send = true;
         until_sent(w);

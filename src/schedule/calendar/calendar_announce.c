@@ -346,6 +346,20 @@ static int write_step(struct store_tx *tx, const struct announce_step *p, struct
         return 0;
 }
 
+/* did: there may be a next step, such as the edit of a message that is known now. */
+static void end_page(struct calendar_announcer *a, bool did)
+{
+        a->busy = false;
+        release_steps(a);
+        if (a->more || did || a->again) {
+                if (!a->more)
+                        a->after = 0;
+                scan(a);
+        } else if (a->failed) {
+                timer_start(a->retry, RETRY_MS);
+        }
+}
+
 static int write_steps(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct calendar_announcer *a = arg;
@@ -365,7 +379,6 @@ static void on_stored(void *arg, const struct error *err)
                 destroy(a);
                 return;
         }
-        a->busy = false;
         for (size_t i = 0; i < a->count; i++) {
                 if (a->steps[i].refusal)
                         schedule_wake(a->schedule);
@@ -374,17 +387,12 @@ static void on_stored(void *arg, const struct error *err)
                 did = did || (a->steps[i].what != STEP_WAIT && !a->steps[i].failed);
                 a->failed = a->failed || a->steps[i].failed;
         }
-        release_steps(a);
-        if (err)
+        if (err) {
+                a->busy = false;
+                release_steps(a);
                 return;
-        /* what was done may have the next step: a message that is known now is edited */
-        if (a->more || did || a->again) {
-                if (!a->more)
-                        a->after = 0;
-                scan(a);
-        } else if (a->failed) {
-                timer_start(a->retry, RETRY_MS);
         }
+        end_page(a, did);
 }
 
 static void store_steps(struct calendar_announcer *a)
@@ -487,17 +495,10 @@ static void on_rows(void *arg, const struct error *err)
                 a->waits = a->waits || p->what == STEP_WAIT;
         }
         if (a->submitting == 0) {
-                if (wanted) {
+                if (wanted)
                         store_steps(a);
-                } else {
-                        a->busy = false;
-                        release_steps(a);
-                        if (a->more || a->again) {
-                                if (!a->more)
-                                        a->after = 0;
-                                scan(a);
-                        }
-                }
+                else
+                        end_page(a, false);
                 return;
         }
         for (size_t i = 0; i < a->count; i++)

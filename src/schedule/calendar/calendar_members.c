@@ -16,7 +16,6 @@
 
 #define MEMBERS_MAX 500 /* of an event */
 #define NAME_BYTES  80  /* bytes */
-#define PEOPLE_MAX  50  /* in one request */
 
 /* ---- whom a text means ---- */
 
@@ -360,11 +359,11 @@ int calendar_members_invite(struct store_tx *tx, struct calendar_request *q, str
                 return calendar_request_refuse(q, ERR_INVALID,
                                                "say whom: `/event invite cal-%lld @ann, Bob`",
                                                (long long)q->view.row->id);
-        if (q->people_count > PEOPLE_MAX || all + (int64_t)q->people_count > MEMBERS_MAX)
+        if (q->people_count > CALENDAR_PEOPLE_MAX || all + (int64_t)q->people_count > MEMBERS_MAX)
                 return calendar_request_refuse(q, ERR_LIMIT,
                                                "up to %d people can be invited at once, and an "
                                                "event has up to %d members",
-                                               PEOPLE_MAX, MEMBERS_MAX);
+                                               CALENDAR_PEOPLE_MAX, MEMBERS_MAX);
         q->dry = true; /* nothing is written unless all are known */
         rc = invite_all(tx, q, err);
         q->dry = dry;

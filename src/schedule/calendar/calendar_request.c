@@ -73,13 +73,12 @@ void calendar_request_set_by(struct calendar_request *q, const struct schedule_c
 
 void calendar_request_add_person(struct calendar_request *q, const char *text, size_t n)
 {
-        const char **people = arena_alloc(&q->arena, (q->people_count + 1) * sizeof(*people));
-        char *clean = utf8_clean(text, n);
+        char *clean;
 
-        if (q->people_count > 0)
-                memcpy(people, q->people, q->people_count * sizeof(*people));
-        people[q->people_count++] = arena_strdup(&q->arena, clean);
-        q->people = people;
+        if (q->people_count == COUNT(q->people))
+                return;
+        clean = utf8_clean(text, n);
+        q->people[q->people_count++] = arena_strdup(&q->arena, clean);
         free(clean);
 }
 
@@ -230,8 +229,14 @@ static int list_here(struct store_tx *tx, const struct calendar_request *q,
                 ids[n++] = row.id;
         if (rc == 1)
                 rows_end(s);
-        for (*count = 0; rc >= 0 && *count < n; ++*count)
-                rc = calendar_view_load(tx, ids[*count], &views[*count], err);
+        *count = 0;
+        for (size_t i = 0; rc >= 0 && i < n; i++) {
+                rc = calendar_view_load(tx, ids[i], &views[*count], err);
+                if (rc == 1)
+                        ++*count;
+                else
+                        calendar_view_release(&views[*count]);
+        }
         return rc < 0 ? -1 : 0;
 }
 

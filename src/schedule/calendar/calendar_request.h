@@ -25,6 +25,8 @@ enum calendar_action {
         CALENDAR_UPCOMING, /* lists those of the chat */
 };
 
+#define CALENDAR_PEOPLE_MAX 50 /* in one request */
+
 /* NULL, 0 and -1: not given. "" removes a text. */
 struct calendar_fields {
         const char *title, *description, *place;
@@ -53,8 +55,8 @@ struct calendar_request {
         struct calendar_by by;
         int64_t event; /* 0: the only one that is coming up in the chat */
         struct calendar_fields fields;
-        const char **people; /* "@ann", "discord:42", "per-3", "Bob" */
-        size_t people_count; /* CALENDAR_ANSWER, 0: who asks */
+        const char *people[CALENDAR_PEOPLE_MAX + 1]; /* "@ann", "discord:42", "per-3", "Bob" */
+        size_t people_count;                         /* CALENDAR_ANSWER, 0: who asks */
         enum calendar_answer answer;
         const char *request_key;
         int64_t now_ms;
@@ -81,7 +83,7 @@ struct calendar_request *calendar_request_new(enum calendar_action action,
                                               const struct schedule_conf *conf);
 void calendar_request_free(struct calendar_request *q);
 void calendar_request_set_by(struct calendar_request *q, const struct schedule_caller *by);
-/* Adds a copy to people. */
+/* Adds a copy to people. One more than possible is kept, and refused later. */
 void calendar_request_add_person(struct calendar_request *q, const char *text, size_t n);
 
 /* Inside a store function. 0: done, or refused with the reason in q->refusal; -1. */

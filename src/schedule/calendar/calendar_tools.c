@@ -22,8 +22,8 @@
         "\"description\":{\"type\":\"string\",\"maxLength\":1000},"                                \
         "\"seats\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":1000,\"description\":\"How "    \
         "many can come; others wait until a seat is free. 0: no limit.\"},"                        \
-        "\"remind_minutes\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Reminder so "    \
-        "long before it begins; 60 if it is not said, 0: none.\"},"                                \
+        "\"remind_minutes\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":43200,"                \
+        "\"description\":\"Reminder so long before it begins; 60 if it is not said, 0: none.\"},"  \
         "\"timezone\":{\"type\":\"string\",\"description\":\"Of the times, such as Europe/Berlin." \
         " The person's own if it is not said.\"}"
 #define WHO_PROPERTY                                                                              \
