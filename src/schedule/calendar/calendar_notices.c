@@ -217,7 +217,7 @@ static void reminder_text(const struct calendar_view *v, bool chat, struct buf *
         }
         if (chat && calendar_view_answers(v, ANSWER_YES) > 0) {
                 buf_addstr(text, "\nComing: ");
-                calendar_view_names(v, ANSWER_YES, text);
+                calendar_view_names(v, ANSWER_YES, CALENDAR_NAMES_SHOWN, text);
         }
 }
 

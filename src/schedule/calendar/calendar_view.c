@@ -10,9 +10,9 @@
 #include "base/timezone.h"
 #include "base/utf8.h"
 
-#define SHOWN_DESCRIPTION 600 /* bytes of it in the announcement */
-#define SHOWN_NAMES       25  /* of one answer */
-#define SHOWN_NAME        40  /* bytes of a name */
+#define ANNOUNCEMENT_MAX  1900 /* characters: Discord takes 2000 in a message */
+#define SHOWN_DESCRIPTION 600  /* bytes of it in the announcement */
+#define SHOWN_NAME        40   /* bytes of a name */
 
 int calendar_view_load(struct store_tx *tx, int64_t id, struct calendar_view *out,
                        struct error *err)
@@ -124,12 +124,12 @@ void calendar_view_member(const struct calendar_member_row *m, struct buf *out)
         add_short(m->display_name ? m->display_name : m->external_id, SHOWN_NAME, out);
 }
 
-void calendar_view_names(const struct calendar_view *v, enum calendar_answer answer,
+void calendar_view_names(const struct calendar_view *v, enum calendar_answer answer, size_t most,
                          struct buf *out)
 {
         size_t shown = 0, all = calendar_view_answers(v, answer);
 
-        for (size_t i = 0; i < v->count && shown < SHOWN_NAMES; i++) {
+        for (size_t i = 0; i < v->count && shown < most; i++) {
                 const struct calendar_member_row *m = v->members[i];
 
                 if (m->answer != answer)
@@ -142,7 +142,7 @@ void calendar_view_names(const struct calendar_view *v, enum calendar_answer ans
 }
 
 static void add_answers(const struct calendar_view *v, enum calendar_answer answer,
-                        const char *label, struct buf *out)
+                        const char *label, size_t names, struct buf *out)
 {
         size_t n = calendar_view_answers(v, answer);
 
@@ -154,10 +154,10 @@ static void add_answers(const struct calendar_view *v, enum calendar_answer answ
         else if (n > 1)
                 buf_addf(out, " (%zu)", n);
         buf_addstr(out, n > 0 ? ": " : ": nobody yet");
-        calendar_view_names(v, answer, out);
+        calendar_view_names(v, answer, names, out);
 }
 
-void calendar_view_announcement(const struct calendar_view *v, struct buf *out)
+static void add_announcement(const struct calendar_view *v, size_t names, struct buf *out)
 {
         const struct calendar_event_row *row = v->row;
         bool cancelled = row->state == CALENDAR_CANCELLED;
@@ -178,18 +178,32 @@ void calendar_view_announcement(const struct calendar_view *v, struct buf *out)
                 return;
         if (row->description) {
                 buf_addstr(out, "\n\n");
-                add_short(row->description, SHOWN_DESCRIPTION, out);
+                add_short(row->description, SHOWN_DESCRIPTION * names / CALENDAR_NAMES_SHOWN, out);
         }
         buf_addstr(out, "\n");
-        add_answers(v, ANSWER_YES, "✅ Coming", out);
-        add_answers(v, ANSWER_WAITING, "⏳ Waiting for a seat", out);
-        add_answers(v, ANSWER_MAYBE, "❔ Maybe", out);
-        add_answers(v, ANSWER_NO, "❌ Not coming", out);
-        add_answers(v, ANSWER_INVITED, "✉️ Invited", out);
+        add_answers(v, ANSWER_YES, "✅ Coming", names, out);
+        add_answers(v, ANSWER_WAITING, "⏳ Waiting for a seat", names, out);
+        add_answers(v, ANSWER_MAYBE, "❔ Maybe", names, out);
+        add_answers(v, ANSWER_NO, "❌ Not coming", names, out);
+        add_answers(v, ANSWER_INVITED, "✉️ Invited", names, out);
         buf_addf(out,
                  "\n\nAre you coming? Press a button, react with ✅ ❌ or ❔, or write"
                  " `/event yes cal-%lld`.",
                  (long long)row->id);
+}
+
+void calendar_view_announcement(const struct calendar_view *v, struct buf *out)
+{
+        static const size_t names[] = { CALENDAR_NAMES_SHOWN, 12, 5, 2 };
+        size_t from = out->len;
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                buf_truncate(out, from);
+                add_announcement(v, names[i], out);
+                if (utf8_length(out->data + from, out->len - from, UTF8_CODE_POINTS) <=
+                    ANNOUNCEMENT_MAX)
+                        return;
+        }
 }
 
 void calendar_view_line(const struct calendar_view *v, struct buf *out)

@@ -36,8 +36,9 @@ void calendar_view_announcement(const struct calendar_view *v, struct buf *out);
 void calendar_view_line(const struct calendar_view *v, struct buf *out);
 /* Their name, else "discord:42". */
 void calendar_view_member(const struct calendar_member_row *m, struct buf *out);
-/* Who comes, for the reminder of a chat: "Ann, Ben". */
-void calendar_view_names(const struct calendar_view *v, enum calendar_answer answer,
+/* Up to `most` of those who answered so: "Ann, Ben and 3 more". */
+#define CALENDAR_NAMES_SHOWN 25
+void calendar_view_names(const struct calendar_view *v, enum calendar_answer answer, size_t most,
                          struct buf *out);
 /* JSON rows of buttons; none for one that was cancelled. */
 void calendar_view_buttons(const struct calendar_event_row *row, struct buf *out);
