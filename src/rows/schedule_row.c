@@ -129,7 +129,8 @@ int schedule_row_update(struct store_tx *tx, const struct schedule_row *row, str
                 tx, err,
                 "UPDATE schedules SET name = ?2, kind = ?3, action = ?4, adapter = ?5,"
                 " channel = ?6, thread = ?7, person = ?8, text = ?9, options = ?10, at_ms = ?11,"
-                " cron = ?12, timezone = ?13, missed = ?14, max_age_ms = ?15, next_ms = ?16"
+                " cron = ?12, timezone = ?13, missed = ?14, max_age_ms = ?15, next_ms = ?16,"
+                " ahead_ms = NULL"
                 " WHERE id = ?1 AND state = 'active'",
                 SQL_INT(row->id), SQL_TEXT(row->name), SQL_TEXT(kind_names[row->kind]),
                 SQL_TEXT(action_names[row->action]), SQL_TEXT(row->adapter), SQL_TEXT(row->channel),
@@ -144,13 +145,24 @@ int schedule_row_advance(struct store_tx *tx, int64_t id, int64_t from_ms, int64
 {
         if (to_ms > 0)
                 return (int)sql_update(tx, err,
-                                       "UPDATE schedules SET next_ms = ?3"
+                                       "UPDATE schedules SET next_ms = ?3,"
+                                       " ahead_ms = CASE WHEN ahead_ms > ?3 THEN ahead_ms END"
                                        " WHERE id = ?1 AND next_ms = ?2 AND state = 'active'",
                                        SQL_INT(id), SQL_INT(from_ms), SQL_INT(to_ms));
         return (int)sql_update(tx, err,
                                "UPDATE schedules SET next_ms = NULL, state = 'done', ended_ms = ?3"
                                " WHERE id = ?1 AND next_ms = ?2 AND state = 'active'",
                                SQL_INT(id), SQL_INT(from_ms), SQL_INT(now_ms));
+}
+
+int schedule_row_set_back(struct store_tx *tx, int64_t id, int64_t from_ms, int64_t to_ms,
+                          struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE schedules SET next_ms = ?3,"
+                               " ahead_ms = coalesce(ahead_ms, next_ms)"
+                               " WHERE id = ?1 AND next_ms = ?2 AND state = 'active'",
+                               SQL_INT(id), SQL_INT(from_ms), SQL_INT(to_ms));
 }
 
 int schedule_row_cancel(struct store_tx *tx, int64_t id, const char *note, int64_t now_ms,
@@ -216,7 +228,7 @@ int schedule_row_first_ms(struct store_tx *tx, int64_t *out, struct error *err)
 #define SELECT_SCHEDULES                                                                \
         "SELECT id, source, name, request_key, kind, action, adapter, channel, thread," \
         " person, text, options, at_ms, cron, timezone, missed, max_age_ms, state,"     \
-        " next_ms, created_ms, ended_ms, created_by, trace FROM schedules"
+        " next_ms, ahead_ms, created_ms, ended_ms, created_by, trace FROM schedules"
 
 int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct error *err)
 {
@@ -232,8 +244,8 @@ int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct err
                  OUT_INT(&out->person), OUT_TEXT(&out->text), OUT_TEXT(&out->options),
                  OUT_INT(&out->at_ms), OUT_TEXT(&out->cron), OUT_TEXT(&out->timezone),
                  OUT_TEXT(&missed), OUT_INT(&out->max_age_ms), OUT_TEXT(&state),
-                 OUT_INT(&out->next_ms), OUT_INT(&out->created_ms), OUT_INT(&out->ended_ms),
-                 OUT_TEXT(&out->created_by), OUT_TEXT(&out->trace));
+                 OUT_INT(&out->next_ms), OUT_INT(&out->ahead_ms), OUT_INT(&out->created_ms),
+                 OUT_INT(&out->ended_ms), OUT_TEXT(&out->created_by), OUT_TEXT(&out->trace));
         out->action = strcmp(action, "message") == 0 ? SCHEDULE_MESSAGE : SCHEDULE_TURN;
         if (schedule_kind_parse(kind, &out->kind) && schedule_missed_parse(missed, &out->missed) &&
             schedule_state_parse(state, &out->state))
@@ -320,6 +332,15 @@ struct store_stmt *schedule_row_list_due(struct store_tx *tx, int64_t now_ms, in
                          SQL_INT(now_ms), SQL_INT(limit));
 }
 
+struct store_stmt *schedule_row_list_periodic(struct store_tx *tx, int64_t now_ms, int64_t after,
+                                              int64_t limit)
+{
+        return sql_query(tx,
+                         SELECT_SCHEDULES " WHERE state = 'active' AND kind = 'periodic'"
+                                          " AND next_ms > ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                         SQL_INT(now_ms), SQL_INT(after), SQL_INT(limit));
+}
+
 struct store_stmt *schedule_row_list_files(struct store_tx *tx, const char *adapter,
                                            const char *channel, const char *name)
 {
@@ -398,15 +419,16 @@ int64_t tick_row_revive(struct store_tx *tx, struct error *err)
                           " WHERE state = 'running' AND delivery IS NULL");
 }
 
-int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t *turn, struct error *err)
+int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t due_ms, int64_t *turn,
+                       struct error *err)
 {
         int rc = sql_number(tx, 0, turn, err,
                             "SELECT t.id FROM ticks AS k, trigger_log AS l, turns AS t"
                             " WHERE k.id IN (SELECT id FROM ticks WHERE schedule = ?1"
-                            " AND event IS NOT NULL ORDER BY due_ms DESC LIMIT 5)"
+                            " AND due_ms < ?2 AND event IS NOT NULL ORDER BY due_ms DESC LIMIT 5)"
                             " AND l.event = k.event AND t.id = l.turn"
                             " AND t.state IN ('queued', 'running') LIMIT 1",
-                            SQL_INT(schedule));
+                            SQL_INT(schedule), SQL_INT(due_ms));
 
         return rc < 0 ? -1 : *turn > 0;
 }

@@ -50,21 +50,26 @@ struct schedule_row {
         int64_t max_age_ms; /* a tick that is later than this is skipped; 0: never */
         enum schedule_state state;
         int64_t next_ms; /* when the next tick is due; 0: none follows */
+        /* what next_ms was before the clock was set back; 0: next_ms has reached it */
+        int64_t ahead_ms;
         int64_t created_ms;
         int64_t ended_ms;       /* 0: it is active */
         const char *created_by; /* "telegram:42", "agent assistant", "operator"; may be NULL */
         const char *trace;      /* that of the request; may be NULL */
 };
 
-/* 1: added; 0: the request key is known, *id is its row; -1. id and ended_ms are not read. */
+/*
+ * 1: added; 0: the request key is known, *id is its row; -1. id, ahead_ms and ended_ms are not
+ * read.
+ */
 int schedule_row_insert(struct store_tx *tx, const struct schedule_row *row, int64_t *id,
                         struct error *err);
 int schedule_row_get(struct store_tx *tx, int64_t id, struct schedule_row **out, struct error *err);
 int schedule_row_find(struct store_tx *tx, const char *request_key, struct schedule_row **out,
                       struct error *err);
 /*
- * Stores everything but source, request_key, state and who made it and when. 1; 0: it is not
- * active; -1.
+ * Stores everything but source, request_key, state and who made it and when; ahead_ms becomes 0.
+ * 1; 0: it is not active; -1.
  */
 int schedule_row_update(struct store_tx *tx, const struct schedule_row *row, struct error *err);
 /*
@@ -73,6 +78,9 @@ int schedule_row_update(struct store_tx *tx, const struct schedule_row *row, str
  */
 int schedule_row_advance(struct store_tx *tx, int64_t id, int64_t from_ms, int64_t to_ms,
                          int64_t now_ms, struct error *err);
+/* The clock was set back: the next time is an earlier one. Returns as schedule_row_advance. */
+int schedule_row_set_back(struct store_tx *tx, int64_t id, int64_t from_ms, int64_t to_ms,
+                          struct error *err);
 /* Ends it, and skips its ticks that do not run yet. 1; 0: there was nothing to end; -1. */
 int schedule_row_cancel(struct store_tx *tx, int64_t id, const char *note, int64_t now_ms,
                         struct error *err);
@@ -96,6 +104,9 @@ struct store_stmt *schedule_row_list(struct store_tx *tx, const struct schedule_
 struct store_stmt *schedule_row_list_next(struct store_tx *tx, const struct schedule_filter *f);
 /* Active ones that are due, earliest first. */
 struct store_stmt *schedule_row_list_due(struct store_tx *tx, int64_t now_ms, int64_t limit);
+/* Active periodic ones that are not due, after this number, in order. */
+struct store_stmt *schedule_row_list_periodic(struct store_tx *tx, int64_t now_ms, int64_t after,
+                                              int64_t limit);
 /* Active ones of event files: in a chat, else of this name, else all. NULL: not given. */
 struct store_stmt *schedule_row_list_files(struct store_tx *tx, const char *adapter,
                                            const char *channel, const char *name);
@@ -153,8 +164,12 @@ int tick_row_set_delivery(struct store_tx *tx, int64_t id, int64_t delivery, int
 int tick_row_end(struct store_tx *tx, const struct tick_row *row, struct error *err);
 /* Those that ran when the process ended, and have no message under way, are pending again. */
 int64_t tick_row_revive(struct store_tx *tx, struct error *err);
-/* A turn of one of the schedule's last ticks that has not ended. 1; 0: there is none; -1. */
-int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t *turn, struct error *err);
+/*
+ * A turn of one of the schedule's last ticks before due_ms that has not ended. 1; 0: there is none;
+ * -1.
+ */
+int tick_row_find_turn(struct store_tx *tx, int64_t schedule, int64_t due_ms, int64_t *turn,
+                       struct error *err);
 
 struct tick_filter {
         int64_t schedule;             /* 0: any */

@@ -4,8 +4,8 @@
  * A look is one transaction: schedules that are due become ticks and get their next time, then
  * pending ticks are claimed, as many as there is room for in memory. The rest waits in the store.
  * The clock may jump: the timer never sleeps long, and compares with the wall clock when it wakes.
- * A clock that is set back fires nothing again, because a schedule's next time only follows its
- * last one, and ticks are unique by due time.
+ * When the clock was set back, and at the start, periodic schedules whose next time is too far away
+ * get an earlier one. That fires nothing again, because ticks are unique by due time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 #define TAKE_MAX    100 /* schedules per look */
 #define RUNNING_MAX 64  /* ticks in memory */
 #define RETRY_MS    5000
+#define STEP_MS     1000 /* the clock was set, not slowed down */
 /* after which the wall clock is checked */
 #ifdef DRAGOMAN_FAULTS
 #define SLEEP_MS 100 /* tests make it jump */
@@ -39,12 +40,13 @@ struct look {
         const char *zone; /* of schedules without one */
         int64_t now_ms;
         size_t room; /* for claims */
-        bool revive;
+        bool revive, set_back;
         /* results */
         struct claim claims[RUNNING_MAX];
         size_t claim_count;
         struct schedule_row *due[TAKE_MAX];
         size_t due_count, skipped, failed;
+        size_t moved; /* because the clock was set back */
         int64_t first_ms;
         struct bus_batch batch;
 };
@@ -57,7 +59,7 @@ static void forget_results(struct look *l)
         }
         for (size_t i = 0; i < l->due_count; i++)
                 free(l->due[i]);
-        l->claim_count = l->due_count = l->skipped = l->failed = 0;
+        l->claim_count = l->due_count = l->skipped = l->failed = l->moved = 0;
         bus_batch_reset(&l->batch);
 }
 
@@ -69,6 +71,35 @@ static void look_free(struct look *l)
 }
 
 /* ---- in the store function ---- */
+
+/* Next times that the clock, once it was set back, would not reach when it should. */
+static int follow_clock(struct store_tx *tx, struct look *l, struct error *err)
+{
+        int64_t after = 0;
+        size_t n;
+        int rc;
+
+        do {
+                struct store_stmt *s = schedule_row_list_periodic(tx, l->now_ms, after, TAKE_MAX);
+                struct schedule_row *rows[TAKE_MAX], row;
+
+                for (n = 0; (rc = schedule_row_next(s, &row, err)) == 1; n++)
+                        rows[n] = schedule_row_dup(&row);
+                for (size_t i = 0; i < n; i++) {
+                        int64_t next_ms = missed_next(rows[i], l->zone, l->now_ms);
+
+                        after = rows[i]->id;
+                        if (rc == 0 && next_ms > 0 && next_ms < rows[i]->next_ms) {
+                                rc = schedule_row_set_back(tx, after, rows[i]->next_ms, next_ms,
+                                                           err);
+                                l->moved += rc == 1;
+                                rc = rc < 0 ? -1 : 0;
+                        }
+                        free(rows[i]);
+                }
+        } while (rc == 0 && n == TAKE_MAX);
+        return rc;
+}
 
 static int read_due(struct store_tx *tx, struct look *l, struct error *err)
 {
@@ -129,7 +160,7 @@ static int skip_overlap(struct store_tx *tx, struct look *l, const struct schedu
         if (row->kind != SCHEDULE_PERIODIC || row->action != SCHEDULE_TURN ||
             row->missed == MISSED_ALL)
                 return 0;
-        rc = tick_row_find_turn(tx, row->id, &turn, err);
+        rc = tick_row_find_turn(tx, row->id, tick->due_ms, &turn, err);
         if (rc != 1)
                 return rc;
         snprintf(note, sizeof(note), "the turn before it (trn-%lld) has not ended",
@@ -202,6 +233,8 @@ static int write_look(struct store_tx *tx, void *arg, struct error *err)
         forget_results(l);
         if (l->revive && tick_row_revive(tx, err) < 0)
                 return -1;
+        if (l->set_back && follow_clock(tx, l, err) < 0)
+                return -1;
         if (read_due(tx, l, err) < 0)
                 return -1;
         for (size_t i = 0; i < l->due_count; i++)
@@ -226,11 +259,21 @@ static void sleep_until(struct schedule *s, int64_t when_ms)
                 timer_start(s->timer, wait_ms < 0 ? 0 : wait_ms > SLEEP_MS ? SLEEP_MS : wait_ms);
 }
 
+static void watch_clock(struct schedule *s)
+{
+        int64_t clock_ms = clock_wall_ms() - clock_boot_ms();
+
+        if (clock_ms < s->clock_ms - STEP_MS)
+                s->set_back = true;
+        s->clock_ms = clock_ms;
+}
+
 static void on_timer(void *arg)
 {
         struct schedule *s = arg;
 
-        if (s->stats.next_ms > clock_wall_ms())
+        watch_clock(s);
+        if (s->stats.next_ms > clock_wall_ms() && !s->set_back)
                 sleep_until(s, s->stats.next_ms);
         else
                 due_look(s);
@@ -248,11 +291,15 @@ static void on_looked(void *arg, const struct error *err)
                 log_error("cannot look for what is due; retrying", LOG_S("why", err->text));
                 if (!s->quiet)
                         timer_start(s->timer, RETRY_MS);
+                s->set_back |= l->set_back;
                 look_free(l);
                 return;
         }
         if (l->revive)
                 s->revived = true;
+        if (l->moved > 0)
+                log_warn("schedules were ahead of the clock; computed their next times again",
+                         LOG_I("schedules", (int64_t)l->moved));
         bus_publish(s->env.bus, &l->batch);
         s->stats.skipped += l->skipped;
         s->stats.failed += l->failed;
@@ -281,12 +328,15 @@ void due_look(struct schedule *s)
                 return;
         }
         s->looking = true;
+        watch_clock(s);
         l = mem_zalloc(sizeof(*l));
         l->schedule = s;
         l->zone = schedule_default_zone(s);
         l->now_ms = clock_wall_ms();
         l->room = RUNNING_MAX - s->running_count;
         l->revive = !s->revived;
+        l->set_back = s->set_back;
+        s->set_back = false;
         s->writes++;
         store_write(s->env.store, write_look, on_looked, l);
 }
@@ -302,6 +352,7 @@ void due_left(struct schedule *s)
 void due_open(struct schedule *s)
 {
         s->timer = timer_new(s->env.loop, on_timer, s);
+        s->set_back = true; /* while it was not running */
         TAILQ_INIT(&s->running);
 }
 

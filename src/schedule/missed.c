@@ -78,8 +78,8 @@ static const char *why_not(const struct schedule_row *row, int64_t due_ms, int64
         return NULL;
 }
 
-static void plan_ticks(const struct schedule_row *row, const struct passed *p, int64_t now_ms,
-                       struct missed_plan *out)
+static void plan_ticks(const struct schedule_row *row, const struct passed *p, int64_t first_ms,
+                       int64_t now_ms, struct missed_plan *out)
 {
         int64_t last_ms = p->times[p->count - 1], left_out;
         size_t first = p->count - 1; /* of those with a tick of their own */
@@ -92,7 +92,7 @@ static void plan_ticks(const struct schedule_row *row, const struct passed *p, i
                 first--;
         left_out = p->runs - (int64_t)(p->count - first);
         if (left_out > 0)
-                add(out, row, row->next_ms, left_out,
+                add(out, row, first_ms, left_out,
                     row->missed == MISSED_SKIP ? "missed runs are skipped"
                                                : "too old, or too many were missed",
                     now_ms);
@@ -100,29 +100,52 @@ static void plan_ticks(const struct schedule_row *row, const struct passed *p, i
                 add(out, row, p->times[i], 1, why_not(row, p->times[i], now_ms), now_ms);
 }
 
+/* NULL: its cron or zone is not valid. */
+static struct time_zone *parse(const struct schedule_row *row, const char *zone, struct cron *out)
+{
+        struct error err;
+
+        if (!row->cron || cron_parse(row->cron, out, &err) < 0)
+                return NULL;
+        return timezone_new(row->timezone ? row->timezone : zone, &err);
+}
+
+int64_t missed_next(const struct schedule_row *row, const char *zone, int64_t now_ms)
+{
+        struct cron c;
+        struct time_zone *z = parse(row, zone, &c);
+        int64_t next_ms = z ? cron_next(&c, z, now_ms) : 0;
+
+        timezone_free(z);
+        return next_ms;
+}
+
 void missed_plan_make(const struct schedule_row *row, const char *zone, int64_t now_ms,
                       struct missed_plan *out)
 {
         struct passed p = { .times = { row->next_ms }, .count = 1, .runs = 1 };
-        struct time_zone *z = NULL;
-        struct error err;
-        struct cron c;
+        int64_t first_ms = row->next_ms;
 
         out->count = 0;
         out->next_ms = 0;
         if (row->kind == SCHEDULE_PERIODIC) {
-                z = timezone_new(row->timezone ? row->timezone : zone, &err);
-                if (!z || !row->cron || cron_parse(row->cron, &c, &err) < 0) {
+                struct cron c;
+                struct time_zone *z = parse(row, zone, &c);
+
+                if (!z) {
                         add(out, row, row->next_ms, 1, "its cron or time zone is not valid",
                             now_ms);
                         out->ticks[0].state = TICK_FAILED;
-                        timezone_free(z);
                         return;
                 }
-                p = (struct passed){ .count = 0 };
-                find_passed(&c, z, row->next_ms, now_ms, &p);
                 out->next_ms = cron_next(&c, z, now_ms);
+                if (row->ahead_ms > 0 && now_ms - row->next_ms > MISSED_GRACE_MS &&
+                    (out->next_ms >= row->ahead_ms || out->next_ms == 0))
+                        first_ms = row->ahead_ms;
+                p = (struct passed){ .count = 0 };
+                find_passed(&c, z, first_ms, now_ms, &p);
                 timezone_free(z);
         }
-        plan_ticks(row, &p, now_ms, out);
+        if (p.count > 0)
+                plan_ticks(row, &p, first_ms, now_ms, out);
 }

@@ -7,6 +7,10 @@
  *
  * A tick that is later than the schedule's age limit is skipped. Times that are left out are a
  * skipped tick, so that the history says so.
+ *
+ * A clock that is set back makes the next time an earlier one, and the row keeps the later one
+ * (ahead_ms). Until then the schedule runs by the clock. When the clock is set ahead again, the
+ * times before ahead_ms are not missed: the schedule continues there.
  */
 #ifndef SCHEDULE_MISSED_H
 #define SCHEDULE_MISSED_H
@@ -24,10 +28,12 @@ struct missed_plan {
 };
 
 /*
- * next_ms of the row has passed. zone: that of a row without one. May run on a store thread; notes
- * are constant.
+ * next_ms of the row has passed; count may be 0. zone: that of a row without one. May run on a
+ * store thread; notes are constant.
  */
 void missed_plan_make(const struct schedule_row *row, const char *zone, int64_t now_ms,
                       struct missed_plan *out);
+/* The first due time of a periodic row after now; 0: there is none, or the row is not valid. */
+int64_t missed_next(const struct schedule_row *row, const char *zone, int64_t now_ms);
 
 #endif

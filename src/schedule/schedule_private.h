@@ -37,7 +37,9 @@ struct schedule {
         /* ---- due.c ---- */
         struct timer *timer;
         bool looking, look_again, revived;
-        bool full; /* something waits until a tick leaves memory */
+        bool full;        /* something waits until a tick leaves memory */
+        int64_t clock_ms; /* of the wall clock ahead of the boot clock, as last seen */
+        bool set_back;    /* the wall clock was, or may have been: next times are checked */
         TAILQ_HEAD(tick_runs, tick_run) running;
         size_t running_count;
 

@@ -171,6 +171,25 @@ static void a_zone_that_is_gone_ends_the_schedule(void **state)
         assert_string_equal(plan(&row, "2026-11-16T10:00:00Z"), "10:00 pending → 11:00");
 }
 
+/* The clock was set back from 14:30, when 15:00 was next, to 9:30. */
+static void times_before_a_clock_was_set_back_are_not_missed(void **state)
+{
+        struct schedule_row row = hourly(MISSED_ALL);
+
+        (void)state;
+        row.ahead_ms = at("2026-11-16T15:00:00Z");
+        assert_string_equal(plan(&row, "2026-11-16T10:00:05Z"), "10:00 pending → 11:00");
+        assert_string_equal(plan(&row, "2026-11-16T11:30:00Z"),
+                            "10:00 pending, 11:00 pending → 12:00");
+        /* it was set ahead again */
+        assert_string_equal(plan(&row, "2026-11-16T14:40:00Z"), " → 15:00");
+        assert_string_equal(plan(&row, "2026-11-16T16:10:00Z"),
+                            "15:00 pending, 16:00 pending → 17:00");
+        /* it was not, and the last time before comes */
+        row.next_ms = at("2026-11-16T14:00:00Z");
+        assert_string_equal(plan(&row, "2026-11-16T14:00:05Z"), "14:00 pending → 15:00");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -181,6 +200,7 @@ int main(void)
                 cmocka_unit_test(at_most_a_hundred_are_made_up_for),
                 cmocka_unit_test(a_long_downtime_is_not_walked_through),
                 cmocka_unit_test(a_zone_that_is_gone_ends_the_schedule),
+                cmocka_unit_test(times_before_a_clock_was_set_back_are_not_missed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

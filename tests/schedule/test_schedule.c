@@ -712,6 +712,100 @@ static void a_clock_set_back_fires_nothing_twice(void **state)
         assert_int_equal(rig_number(w->rig, "count(DISTINCT due_ms) FROM ticks"), 3);
 }
 
+static void until_next(struct world *w, int64_t next_ms)
+{
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+
+        while (rig_number(w->rig, "next_ms FROM schedules") != next_ms) {
+                if (clock_mono_ms() > deadline)
+                        fail_msg("the next time did not change");
+                rig_run_for(w->rig, 10);
+        }
+        until_idle(w);
+}
+
+/* A board that boots in 2030, until it is told the time. */
+static void a_clock_far_ahead_holds_nothing_up(void **state)
+{
+        struct world *w = *state;
+        int64_t far_ms = 4 * 365 * 24 * HOUR_MS, now_ms = clock_wall_ms(),
+                next_ms = now_ms / HOUR_MS * HOUR_MS + HOUR_MS;
+
+        for (int restarted = 0; restarted < 2; restarted++) {
+                control->clock_offset_ms = far_ms;
+                if (!restarted) {
+                        every_hour(w, 0);
+                        add(w);
+                        start(w);
+                }
+                until_next(w, far_ms + next_ms);
+                assert_int_equal(rig_count(w->rig, "ticks"), restarted ? 2 : 1);
+                if (restarted)
+                        schedule_quiesce(w->schedule);
+                control->clock_offset_ms = 0;
+                if (restarted)
+                        restart(w);
+                until_next(w, next_ms);
+                assert_int_equal(rig_count(w->rig, FIRED), restarted ? 2 : 1);
+                /* its time comes; when it was early before, that is not repeated */
+                control->clock_offset_ms = HOUR_MS;
+                until_next(w, next_ms + HOUR_MS);
+                assert_int_equal(rig_count(w->rig, FIRED), 2);
+        }
+        control->clock_offset_ms = 0;
+        assert_int_equal(rig_number(w->rig, "max(runs) FROM ticks"), 1);
+        assert_int_equal(rig_count(w->rig, "schedules WHERE ahead_ms > next_ms"), 1);
+}
+
+/* The last time has its tick, and is not due again. */
+static void a_small_step_back_repeats_nothing(void **state)
+{
+        struct world *w = *state;
+        int64_t now_ms = clock_wall_ms(), due_ms = now_ms / HOUR_MS * HOUR_MS + HOUR_MS;
+
+        for (int restarted = 0; restarted < 2; restarted++) {
+                control->clock_offset_ms = due_ms - now_ms + 5000;
+                if (!restarted) {
+                        every_hour(w, 0);
+                        add(w);
+                        start(w);
+                }
+                until_next(w, due_ms + HOUR_MS);
+                control->clock_offset_ms -= MINUTE_MS;
+                if (restarted)
+                        restart(w);
+                until_next(w, due_ms);
+        }
+        control->clock_offset_ms += MINUTE_MS;
+        until_next(w, due_ms + HOUR_MS);
+        control->clock_offset_ms = 0;
+        assert_int_equal(rig_count(w->rig, FIRED), 1);
+        assert_int_equal(rig_count(w->rig, "ticks"), 1);
+        assert_int_equal(rig_count(w->rig, "schedules WHERE ahead_ms IS NULL"), 1);
+}
+
+/* The clock of a board that boots in 1970: nothing was missed since then. */
+static void a_clock_that_was_far_behind_misses_nothing(void **state)
+{
+        struct world *w = *state;
+        int64_t next_ms;
+
+        every_hour(w, 0);
+        w->row.missed = MISSED_ALL;
+        add(w);
+        start(w);
+        next_ms = rig_number(w->rig, "next_ms FROM schedules");
+        assert_int_equal(rig_count(w->rig, "ticks"), 1);
+        rig_update(w->rig, "ticks SET due_ms = 1", 0, 0); /* as if it was pruned */
+        control->clock_offset_ms = -clock_wall_ms() + 24 * HOUR_MS + MINUTE_MS;
+        restart(w);
+        until_next(w, 25 * HOUR_MS);
+        control->clock_offset_ms = 0;
+        until_next(w, next_ms);
+        assert_int_equal(rig_count(w->rig, "ticks"), 1);
+        assert_int_equal(rig_count(w->rig, "schedules WHERE ahead_ms IS NULL"), 1);
+}
+
 #endif
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -746,6 +840,9 @@ int main(void)
 #ifdef DRAGOMAN_FAULTS
                 TEST(a_clock_set_ahead_fires_what_is_due_then),
                 TEST(a_clock_set_back_fires_nothing_twice),
+                TEST(a_clock_far_ahead_holds_nothing_up),
+                TEST(a_small_step_back_repeats_nothing),
+                TEST(a_clock_that_was_far_behind_misses_nothing),
 #endif
         };
 
