@@ -1,6 +1,7 @@
 #include "rows/schedule_row.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -230,10 +231,16 @@ int schedule_row_first_ms(struct store_tx *tx, int64_t *out, struct error *err)
         " person, text, options, at_ms, cron, timezone, missed, max_age_ms, state,"     \
         " next_ms, ahead_ms, created_ms, ended_ms, created_by, trace FROM schedules"
 
+static void set_unknown(struct schedule_row *row, const char *what, const char *value)
+{
+        snprintf(row->unknown, sizeof(row->unknown), "this version does not know its %s '%.30s'",
+                 what, value ? value : "");
+}
+
 int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct error *err)
 {
         const char *kind, *action, *missed, *state;
-        int rc = sql_next(s, err);
+        int rc = sql_next(s, err), i;
 
         if (rc != 1)
                 return rc;
@@ -246,16 +253,19 @@ int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct err
                  OUT_TEXT(&missed), OUT_INT(&out->max_age_ms), OUT_TEXT(&state),
                  OUT_INT(&out->next_ms), OUT_INT(&out->ahead_ms), OUT_INT(&out->created_ms),
                  OUT_INT(&out->ended_ms), OUT_TEXT(&out->created_by), OUT_TEXT(&out->trace));
-        out->action = strcmp(action, "message") == 0 ? SCHEDULE_MESSAGE : SCHEDULE_TURN;
-        if (schedule_kind_parse(kind, &out->kind) && schedule_missed_parse(missed, &out->missed) &&
-            schedule_state_parse(state, &out->state))
-                return 1;
-        error_set(err, ERR_CORRUPT,
-                  "schedule 'sch-%lld' has an unknown kind, policy or state: '%.20s', '%.20s', "
-                  "'%.20s'",
-                  (long long)out->id, kind, missed, state);
-        sql_end(s);
-        return -1;
+        i = find_name(action_names, COUNT(action_names), action);
+        out->action = i < 0 ? SCHEDULE_TURN : (enum schedule_action)i;
+        if (i < 0)
+                set_unknown(out, "action", action);
+        if (!schedule_kind_parse(kind, &out->kind))
+                set_unknown(out, "kind", kind);
+        if (!schedule_missed_parse(missed, &out->missed))
+                set_unknown(out, "policy", missed);
+        if (!schedule_state_parse(state, &out->state)) {
+                set_unknown(out, "state", state);
+                out->state = SCHEDULE_CANCELLED;
+        }
+        return 1;
 }
 
 struct schedule_row *schedule_row_dup(const struct schedule_row *row)
@@ -449,12 +459,9 @@ int tick_row_next(struct store_stmt *s, struct tick_row *out, struct error *err)
                  OUT_INT(&out->runs), OUT_TEXT(&state), OUT_INT(&out->not_before_ms),
                  OUT_INT(&out->started_ms), OUT_INT(&out->ended_ms), OUT_INT(&out->event),
                  OUT_INT(&out->delivery), OUT_INT(&out->address), OUT_TEXT(&out->note));
-        if (tick_state_parse(state, &out->state))
-                return 1;
-        error_set(err, ERR_CORRUPT, "tick 'tck-%lld' has the unknown state '%.40s'",
-                  (long long)out->id, state);
-        sql_end(s);
-        return -1;
+        if (!tick_state_parse(state, &out->state))
+                out->state = TICK_FAILED;
+        return 1;
 }
 
 struct tick_row *tick_row_dup(const struct tick_row *row)

@@ -56,6 +56,12 @@ struct schedule_row {
         int64_t ended_ms;       /* 0: it is active */
         const char *created_by; /* "telegram:42", "agent assistant", "operator"; may be NULL */
         const char *trace;      /* that of the request; may be NULL */
+        /*
+         * Read only. "this version does not know its kind 'solar'": a newer version wrote it, or it
+         * is damaged; it must not run. A state that is not known counts as cancelled. Empty: it is
+         * valid.
+         */
+        char unknown[80];
 };
 
 /*
@@ -183,6 +189,7 @@ struct store_stmt *tick_row_list(struct store_tx *tx, const struct tick_filter *
 struct store_stmt *tick_row_list_ready(struct store_tx *tx, int64_t now_ms, int64_t limit);
 /* Running ones with a message under way after this number, in order. */
 struct store_stmt *tick_row_list_sending(struct store_tx *tx, int64_t after, int64_t limit);
+/* A state that is not known counts as failed. */
 int tick_row_next(struct store_stmt *s, struct tick_row *out, struct error *err);
 struct tick_row *tick_row_dup(const struct tick_row *row); /* free() it */
 

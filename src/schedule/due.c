@@ -45,6 +45,7 @@ struct look {
         struct claim claims[RUNNING_MAX];
         size_t claim_count;
         struct schedule_row *due[TAKE_MAX];
+        const char *broken[TAKE_MAX]; /* of those due: why it was set aside; NULL: it was not */
         size_t due_count, skipped, failed;
         size_t moved; /* because the clock was set back */
         int64_t first_ms;
@@ -123,15 +124,21 @@ static int journal(struct store_tx *tx, struct look *l, const struct schedule_ro
                                 tick, tick->note, NULL, err);
 }
 
-/* Ticks for all times that have passed, and the next time. */
-static int write_ticks(struct store_tx *tx, struct look *l, const struct schedule_row *row,
-                       struct error *err)
+/*
+ * Ticks for all times that have passed, and the next time. One row that this version cannot use
+ * ends, so that it holds up no other.
+ */
+static int write_ticks(struct store_tx *tx, struct look *l, size_t n, struct error *err)
 {
+        const struct schedule_row *row = l->due[n];
         struct missed_plan plan;
         int rc;
 
         missed_plan_make(row, l->zone, l->now_ms, &plan);
-        rc = schedule_row_advance(tx, row->id, row->next_ms, plan.next_ms, l->now_ms, err);
+        l->broken[n] = plan.broken;
+        rc = plan.broken ? schedule_row_cancel(tx, row->id, plan.broken, l->now_ms, err)
+                         : schedule_row_advance(tx, row->id, row->next_ms, plan.next_ms, l->now_ms,
+                                                err);
         fault_point("schedule.advanced");
         /* 0: another scheduler was faster */
         for (size_t i = 0; rc == 1 && i < plan.count; i++) {
@@ -181,14 +188,18 @@ static int claim(struct store_tx *tx, struct look *l, struct tick_row *tick, str
         struct schedule_row *row;
         int rc = schedule_row_get(tx, tick->schedule, &row, err), direct = 0;
 
-        if (rc == 0) { /* else it would be looked at for ever */
-                tick->state = TICK_FAILED;
-                tick->ended_ms = l->now_ms;
-                tick->note = "its schedule is gone";
-                return tick_row_end(tx, tick, err) < 0 ? -1 : 0;
-        }
         if (rc < 0)
                 return -1;
+        if (rc == 0 || row->unknown[0]) { /* else it would be looked at for ever */
+                tick->state = TICK_FAILED;
+                tick->ended_ms = l->now_ms;
+                tick->note = row ? row->unknown : "its schedule is gone";
+                rc = tick_row_end(tx, tick, err);
+                if (rc == 1 && row)
+                        rc = journal(tx, l, row, tick, err);
+                free(row);
+                return rc < 0 ? -1 : 0;
+        }
         rc = skip_overlap(tx, l, row, tick, err);
         if (rc == 0 && row->channel)
                 rc = direct = person_row_is_direct(tx, row->adapter, row->channel, err);
@@ -238,7 +249,7 @@ static int write_look(struct store_tx *tx, void *arg, struct error *err)
         if (read_due(tx, l, err) < 0)
                 return -1;
         for (size_t i = 0; i < l->due_count; i++)
-                if (write_ticks(tx, l, l->due[i], err) < 0)
+                if (write_ticks(tx, l, i, err) < 0)
                         return -1;
         if (claim_ready(tx, l, err) < 0)
                 return -1;
@@ -303,8 +314,12 @@ static void on_looked(void *arg, const struct error *err)
         bus_publish(s->env.bus, &l->batch);
         s->stats.skipped += l->skipped;
         s->stats.failed += l->failed;
-        for (size_t i = 0; i < l->due_count; i++)
+        for (size_t i = 0; i < l->due_count; i++) {
+                if (l->broken[i])
+                        log_warn("set a schedule aside", LOG_I("schedule", l->due[i]->id),
+                                 LOG_S("name", l->due[i]->name), LOG_S("why", l->broken[i]));
                 event_files_ticked(s, l->due[i]);
+        }
         /* what is claimed and not started is resumed by the next run */
         for (size_t i = 0; i < l->claim_count && !s->quiet; i++) {
                 tick_start(s, l->claims[i].row, l->claims[i].tick, l->claims[i].direct);

@@ -126,18 +126,22 @@ void missed_plan_make(const struct schedule_row *row, const char *zone, int64_t 
         struct passed p = { .times = { row->next_ms }, .count = 1, .runs = 1 };
         int64_t first_ms = row->next_ms;
 
+        struct time_zone *z = NULL;
+        struct cron c;
+
         out->count = 0;
         out->next_ms = 0;
-        if (row->kind == SCHEDULE_PERIODIC) {
-                struct cron c;
-                struct time_zone *z = parse(row, zone, &c);
-
-                if (!z) {
-                        add(out, row, row->next_ms, 1, "its cron or time zone is not valid",
-                            now_ms);
-                        out->ticks[0].state = TICK_FAILED;
-                        return;
-                }
+        out->broken = row->unknown[0] ? row->unknown : NULL;
+        if (row->kind == SCHEDULE_PERIODIC && !out->broken) {
+                z = parse(row, zone, &c);
+                out->broken = z ? NULL : "its cron or time zone is not valid";
+        }
+        if (out->broken) {
+                add(out, row, row->next_ms, 1, out->broken, now_ms);
+                out->ticks[0].state = TICK_FAILED;
+                return;
+        }
+        if (z) {
                 out->next_ms = cron_next(&c, z, now_ms);
                 if (row->ahead_ms > 0 && now_ms - row->next_ms > MISSED_GRACE_MS &&
                     (out->next_ms >= row->ahead_ms || out->next_ms == 0))

@@ -24,12 +24,13 @@
 struct missed_plan {
         struct tick_row ticks[MISSED_MOST + 1]; /* oldest first, for tick_row_insert */
         size_t count;
-        int64_t next_ms; /* 0: none follows */
+        int64_t next_ms;    /* 0: none follows */
+        const char *broken; /* why the schedule must end; its one tick has failed. Else NULL */
 };
 
 /*
  * next_ms of the row has passed; count may be 0. zone: that of a row without one. May run on a
- * store thread; notes are constant.
+ * store thread; notes are constant, or the row's.
  */
 void missed_plan_make(const struct schedule_row *row, const char *zone, int64_t now_ms,
                       struct missed_plan *out);

@@ -549,6 +549,63 @@ static void a_tick_whose_schedule_is_gone_ends(void **state)
         assert_false(timer_active(w->schedule->timer));
 }
 
+/* Written by a newer version, or damaged. */
+static void a_schedule_that_is_not_understood_holds_up_no_other(void **state)
+{
+        struct world *w = *state;
+        struct rig *g = w->rig;
+        struct schedule_stats stats;
+
+        for (int i = 0; i < 3; i++) {
+                one_shot(w, -1000);
+                add(w);
+        }
+        every_hour(w, 0);
+        w->row.timezone = "Mars/Olympus";
+        add(w);
+        rig_update(g, "schedules SET kind = 'solar' WHERE id = ?1", 1, 0);
+        rig_update(g, "schedules SET action = 'song' WHERE id = ?1", 2, 0);
+        rig_update(g, "schedules SET missed = 'later' WHERE id = ?1", 3, 0);
+        one_shot(w, 0);
+        add(w);
+        start(w);
+        assert_string_equal(rig_list(g, "state FROM schedules ORDER BY id"),
+                            "cancelled, cancelled, cancelled, cancelled, done");
+        assert_string_equal(rig_list(g, "state FROM ticks ORDER BY schedule"),
+                            "failed, failed, failed, failed, done");
+        assert_string_equal(rig_text(g, "note FROM ticks WHERE schedule = 1"),
+                            "this version does not know its kind 'solar'");
+        assert_string_equal(rig_text(g, "note FROM ticks WHERE schedule = 4"),
+                            "its cron or time zone is not valid");
+        assert_int_equal(rig_count(g, "journal WHERE type = 'schedule.failed'"), 4);
+        assert_int_equal(rig_count(g, FIRED), 1);
+        schedule_get_stats(w->schedule, &stats);
+        assert_int_equal(stats.failed, 4);
+        assert_false(timer_active(w->schedule->timer));
+}
+
+static void a_tick_whose_schedule_is_not_understood_ends(void **state)
+{
+        struct world *w = *state;
+        struct rig *g = w->rig;
+
+        one_shot(w, -1000);
+        add(w);
+        schedule_start(w->schedule);
+        schedule_quiesce(w->schedule);
+        until_idle(w);
+        rig_update(g, "schedules SET state = 'asleep'", 0, 0);
+        one_shot(w, -1000);
+        add(w);
+        restart(w);
+        until_idle(w);
+        assert_string_equal(rig_list(g, "state FROM ticks ORDER BY id"), "failed, done");
+        assert_string_equal(rig_text(g, "note FROM ticks WHERE id = 1"),
+                            "this version does not know its state 'asleep'");
+        assert_int_equal(rig_count(g, "journal WHERE type = 'schedule.failed'"), 1);
+        assert_string_equal(rig_text(g, "state FROM schedules WHERE id = 1"), "asleep");
+}
+
 static int cancel(struct store_tx *tx, void *arg, struct error *err)
 {
         struct world *w = arg;
@@ -833,6 +890,8 @@ int main(void)
                 TEST(nothing_fires_while_it_is_disabled),
                 TEST(a_chat_of_an_unknown_adapter_is_a_failure),
                 TEST(a_tick_whose_schedule_is_gone_ends),
+                TEST(a_schedule_that_is_not_understood_holds_up_no_other),
+                TEST(a_tick_whose_schedule_is_not_understood_ends),
                 TEST(a_cancelled_schedule_does_not_fire),
                 TEST(a_message_knows_its_schedule),
                 TEST(old_ticks_and_schedules_are_pruned),
