@@ -109,6 +109,8 @@ static void print_schedule(const json_t *schedule)
         if (!schedule)
                 return;
         print_heading("schedule");
+        if (json_is_false(json_object_get(schedule, "enabled")))
+                printf("  off: nothing is started (schedule.enabled)\n");
         printf("  next: %s; since start: %lld fired, %lld late, %lld skipped, %lld failed\n",
                next ? next : "nothing is pending", (long long)json_int(schedule, "fired", 0),
                (long long)json_int(schedule, "late", 0),

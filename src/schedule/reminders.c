@@ -209,8 +209,10 @@ void reminder_describe_time(const struct schedule_row *row, int64_t now_ms, stru
 
         if (!zone)
                 zone = timezone_new("UTC", &ignored);
-        if (row->kind == SCHEDULE_PERIODIC)
-                buf_addf(out, "`%s`, next ", row->cron);
+        if (row->kind == SCHEDULE_PERIODIC) {
+                when_describe_cron(row->cron, out);
+                buf_addstr(out, ", next ");
+        }
         when_describe(row->next_ms > 0 ? row->next_ms : row->at_ms, zone, now_ms, out);
         timezone_free(zone);
 }

@@ -287,5 +287,6 @@ void schedule_close(struct schedule *s)
 void schedule_get_stats(const struct schedule *s, struct schedule_stats *out)
 {
         *out = s->stats;
+        out->enabled = s->conf->enabled;
         out->running = s->running_count;
 }

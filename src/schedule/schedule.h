@@ -100,6 +100,7 @@ struct schedule_stats {
         uint64_t fired; /* turns and messages handed over */
         uint64_t quiet; /* checks that had nothing to say */
         uint64_t late, skipped, failed, deferred;
+        bool enabled;    /* else nothing is started */
         size_t running;  /* ticks in memory */
         int64_t next_ms; /* the next look; 0: nothing is pending */
 };

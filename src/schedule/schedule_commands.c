@@ -109,6 +109,10 @@ static int report_remind(struct store_tx *tx, struct effect *e, struct buf *answ
         reminder_describe_time(&c->row, c->now_ms, answer);
         buf_addf(answer, " (%s): ", c->row.timezone);
         add_short(answer, c->row.text);
+        if (!c->conf->enabled)
+                buf_addstr(answer,
+                           "\n⚠️ Reminders are switched off at the moment. It comes when "
+                           "the operator switches them on.");
         return 0;
 }
 
@@ -282,6 +286,12 @@ static int report_quiet(struct store_tx *tx, struct effect *e, struct buf *answe
                                                   arena_strdup(&c->arena, stored->reach_at),
                                                   stored->daily_cap };
                 free(stored);
+        }
+        if (*c->args && !c->identity) {
+                buf_addstr(answer, "That did not work: there is no account here to keep it for. "
+                                   "`schedule.quietHours` and `schedule.timezone` in the "
+                                   "configuration are for everybody.");
+                return 0;
         }
         if (*c->args) {
                 read_quiet(c, &c->reach);

@@ -845,6 +845,36 @@ void when_describe(int64_t at_ms, const struct time_zone *zone, int64_t now_ms, 
         buf_addstr(out, text);
 }
 
+void when_describe_cron(const char *cron, struct buf *out)
+{
+        char days[16], weekday[32];
+        int minute, hour, used = 0;
+        const char *p = weekday;
+
+        if (sscanf(cron, "%d %d %15s * %31s%n", &minute, &hour, days, weekday, &used) != 4 ||
+            cron[used] || strspn(weekday, "01234567,-*") != strlen(weekday) ||
+            (strcmp(days, "*") != 0 && strcmp(weekday, "*") != 0) ||
+            (strcmp(days, "*") != 0 && strspn(days, "0123456789") != strlen(days)) ||
+            (strchr(weekday, '-') && strcmp(weekday, "1-5") != 0)) {
+                buf_addf(out, "`%s`", cron);
+                return;
+        }
+        if (strcmp(days, "*") != 0)
+                buf_addf(out, "every month on day %s", days);
+        else if (strcmp(weekday, "*") == 0)
+                buf_addstr(out, "every day");
+        else if (strcmp(weekday, "1-5") == 0)
+                buf_addstr(out, "every weekday");
+        else
+                for (; *p; p += strcspn(p, ","), p += *p == ',') {
+                        const char *name = weekdays[(*p - '0') % 7];
+
+                        buf_addf(out, "%s%c%s", p == weekday ? "every " : ", ",
+                                 toupper((unsigned char)*name), name + 1);
+                }
+        buf_addf(out, " %02d:%02d", hour, minute);
+}
+
 void when_describe_span(int64_t ms, struct buf *out)
 {
         static const struct {

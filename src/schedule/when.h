@@ -26,6 +26,8 @@ int when_parse(const char *text, const struct time_zone *zone, int64_t now_ms, s
                struct error *err);
 /* "today 18:30", "tomorrow 09:00", "Fri 20 Nov 18:00", as seen from now in the zone. */
 void when_describe(int64_t at_ms, const struct time_zone *zone, int64_t now_ms, struct buf *out);
+/* "every Monday 20:00", "every day 09:00"; "`0 9 1,15 * *`" where no words are known. */
+void when_describe_cron(const char *cron, struct buf *out);
 /* "3 minutes", "2 hours", "5 days" */
 void when_describe_span(int64_t ms, struct buf *out);
 

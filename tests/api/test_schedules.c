@@ -168,7 +168,7 @@ static void status_and_metrics_show_the_schedule(void **state)
         struct api_rig *r = *state;
 
         api_rig_expect(r, "GET", "/api/v2/status", NULL, 200,
-                       "\"schedule\":{\"nextAt\":null,\"running\":0,\"fired\":0,");
+                       "\"schedule\":{\"enabled\":true,\"nextAt\":null,\"running\":0,\"fired\":0,");
         api_rig_expect(r, "GET", "/metrics", NULL, 200,
                        "dragoman_ticks_total{outcome=\"fired\"} 0\n");
         api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_schedule_next_seconds 0\n");

@@ -295,6 +295,9 @@ static void a_reminder_is_a_row_before_it_is_confirmed(void **state)
         says(command(w, "remind", ""), "/remind 30m tea");
         says(command(w, "remind", "soon tea"), "That did not work");
         assert_int_equal(rig_count(w->g, "schedules"), 1);
+        w->conf.enabled = false;
+        schedule_set_conf(w->schedule, &w->conf);
+        says(command(w, "remind", "40m more tea"), "switched off at the moment");
 }
 
 static void in_a_group_the_person_is_named(void **state)
@@ -387,6 +390,8 @@ static void where_nobody_has_a_name_the_chats_are_shown(void **state)
         says(command_by(w, &terminal, "reminders", ""), "one");
         says_not(w->answer.data, "two");
         says(command_by(w, &terminal, "reminders", cancel(w, "one")), "is cancelled: one");
+        /* where it could not be kept, it is not confirmed */
+        says(command_by(w, &terminal, "quiet", "22:00-07:00"), "there is no account here");
 }
 
 static void a_person_has_a_limit(void **state)

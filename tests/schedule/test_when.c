@@ -168,6 +168,37 @@ static void what_happens_again_becomes_a_cron_schedule(void **state)
         }
 }
 
+static void a_cron_schedule_is_shown_in_words(void **state)
+{
+        static const struct {
+                const char *cron, *words;
+        } rows[] = {
+                { "0 20 * * 1", "every Monday 20:00" },
+                { "30 9 * * *", "every day 09:30" },
+                { "0 8 * * 1-5", "every weekday 08:00" },
+                { "0 12 * * 0,6", "every Sunday, Saturday 12:00" },
+                { "0 8 1 * *", "every month on day 1 08:00" },
+                { "0 9 1 * 1", "`0 9 1 * 1`" },
+                { "0 9 * * 1-3", "`0 9 * * 1-3`" },
+                { "0 9 1,15 * *", "`0 9 1,15 * *`" },
+                { "0 8 20 11 *", "`0 8 20 11 *`" },
+                { "0/15 * * * *", "`0/15 * * * *`" },
+                { "0 9-17 * * *", "`0 9-17 * * *`" },
+                { "30 0 9 * * 1-5", "`30 0 9 * * 1-5`" },
+                { "@daily", "`@daily`" },
+        };
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                buf_clear(&b);
+                when_describe_cron(rows[i].cron, &b);
+                assert_string_equal(b.data, rows[i].words);
+        }
+        buf_release(&b);
+}
+
 /* An interval counts from now: at 18:37, every two hours begins at 20:37. */
 static void an_interval_begins_one_interval_ahead(void **state)
 {
@@ -292,6 +323,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(times_of_people_are_understood),
                 cmocka_unit_test(what_happens_again_becomes_a_cron_schedule),
+                cmocka_unit_test(a_cron_schedule_is_shown_in_words),
                 cmocka_unit_test(an_interval_begins_one_interval_ahead),
                 cmocka_unit_test(mistakes_say_what_is_understood),
                 cmocka_unit_test(times_are_described_as_seen_from_now),

@@ -77,6 +77,7 @@ static void write_schedule(struct buf *b, const struct schedule *schedule)
                 return;
         schedule_get_stats(schedule, &s);
         jsonw_open_member(b, "schedule", '{');
+        jsonw_bool(b, "enabled", s.enabled);
         row_json_time(b, "nextAt", s.next_ms);
         jsonw_int(b, "running", (int64_t)s.running);
         jsonw_int(b, "fired", (int64_t)s.fired);
