@@ -30,11 +30,11 @@ static int unknown_adapter(const struct event_address_query *q, const char *name
         buf_init(&known, 0);
         list_adapters(q, "", &known);
         if (nearest)
-                error_set(err, ERR_INVALID,
+                error_set(err, ERR_MISSING,
                           "channelId: there is no adapter '%.60s' (did you mean '%s'?)", name,
                           nearest);
         else
-                error_set(err, ERR_INVALID,
+                error_set(err, ERR_MISSING,
                           "channelId: there is no adapter '%.60s'; the configured ones are %s",
                           name, known.data);
         buf_release(&known);

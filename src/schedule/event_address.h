@@ -24,7 +24,10 @@ struct event_address_query {
         const char *home_adapter, *home_channel;
 };
 
-/* *adapter is borrowed from the query, *channel from its id or home. */
+/*
+ * *adapter is borrowed from the query, *channel from its id or home. -1: ERR_MISSING: the id names
+ * an adapter that is not configured, others: the id is wrong.
+ */
 int event_address_find(const struct event_address_query *q, const char **adapter,
                        const char **channel, struct error *err);
 

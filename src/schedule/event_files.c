@@ -179,6 +179,7 @@ static void on_written(void *arg, const struct error *err)
 {
         struct event_files *f = ((struct event_pass *)arg)->owner;
         struct event_pass *p = f->pass;
+        size_t waiting = 0, last = 0;
         bool moves = false;
 
         if (err) {
@@ -189,10 +190,16 @@ static void on_written(void *arg, const struct error *err)
         for (size_t i = 0; i < p->listing.count; i++) {
                 moves = moves || p->plans[i].verdict == EVENT_DONE ||
                         p->plans[i].verdict == EVENT_BROKEN;
-                if (p->plans[i].verdict == EVENT_LATER)
-                        log_warn("event file waits", LOG_S("file", p->listing.items[i].name),
-                                 LOG_S("folder", p->path), LOG_S("why", p->plans[i].note.data));
+                if (p->plans[i].verdict == EVENT_LATER) {
+                        waiting++;
+                        last = i;
+                }
         }
+        if (waiting > 0)
+                log_warn("event files wait", LOG_S("folder", p->path),
+                         LOG_I("files", (int64_t)waiting),
+                         LOG_S("file", p->listing.items[last].name),
+                         LOG_S("why", p->plans[last].note.data));
         if (p->listing.more)
                 log_warn("too many event files; the rest waits", LOG_S("folder", p->path),
                          LOG_I("most", EVENT_FOLDER_MOST));

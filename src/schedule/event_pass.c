@@ -169,6 +169,22 @@ static int describe_unknown(struct store_tx *tx, struct event_plan *plan, const 
         return rc;
 }
 
+/*
+ * A chat of an adapter that is not configured: a mistake, unless it is known from earlier. Then the
+ * adapter may come back, and the file waits. 0, or -1.
+ */
+static int judge_gone_adapter(struct store_tx *tx, struct event_plan *plan,
+                              const struct event_entry *e, struct error *err)
+{
+        const char *slash = strchr(e->file.channel_id, '/');
+        char *adapter = mem_strndup(e->file.channel_id, (size_t)(slash - e->file.channel_id));
+        int rc = conversation_row_knows(tx, adapter, slash + 1, err);
+
+        free(adapter);
+        plan->verdict = rc == 1 ? EVENT_LATER : EVENT_BROKEN;
+        return rc < 0 ? -1 : 0;
+}
+
 /* 1; 0: plan->note says why the event is refused; -1. */
 static int read_facts(struct store_tx *tx, const struct event_pass *p, struct event_plan *plan,
                       const struct event_entry *e, struct chat_facts *out, struct error *err)
@@ -450,6 +466,8 @@ static int write_entry(struct store_tx *tx, struct event_pass *p, size_t i,
         } else if (plan->problem.kind != ERR_NONE) {
                 plan->verdict = EVENT_BROKEN;
                 buf_addf(&plan->note, "%s: %s", e->name, plan->problem.text);
+                if (plan->problem.kind == ERR_MISSING && judge_gone_adapter(tx, plan, e, err) < 0)
+                        return -1;
         } else if (write_file(tx, p, i, known, err) < 0) {
                 return -1;
         }

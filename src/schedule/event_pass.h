@@ -18,7 +18,7 @@ enum event_verdict {
         EVENT_KEEP,   /* it waits for its time, or settles */
         EVENT_DONE,   /* its row is there, or it has ended */
         EVENT_BROKEN, /* note says why */
-        EVENT_LATER,  /* there are too many schedules */
+        EVENT_LATER,  /* there are too many schedules, or its adapter is gone for now */
 };
 
 /* What becomes of an entry of the listing. */

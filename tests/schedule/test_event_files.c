@@ -25,7 +25,8 @@ struct world {
         struct rig *rig;
         struct schedule *schedule;
         struct schedule_conf conf;
-        struct timer *tick; /* so that a step of the loop ends */
+        bool adapter_is_gone; /* "j" */
+        struct timer *tick;   /* so that a step of the loop ends */
         /* the check under way */
         schedule_check_fn *check_done;
         void *check_arg;
@@ -38,7 +39,7 @@ static bool adapter_at(void *arg, size_t i, const char **name, const char **plat
 {
         static const char *const names[] = { "j", "x" };
 
-        (void)arg;
+        i += ((struct world *)arg)->adapter_is_gone;
         if (i >= COUNT(names))
                 return false;
         *name = names[i];
@@ -331,6 +332,30 @@ static void a_broken_file_is_set_aside_with_a_note(void **state)
         /* mended and moved back */
         put(w, "events/torn.json", NOW);
         rig_until_count(w->rig, "ticks WHERE state = 'done'", 1);
+}
+
+static void a_file_waits_while_its_adapter_is_gone(void **state)
+{
+        struct world *w = *state;
+
+        say(w);
+        put_old(w, "events/daily.json", EVERY("0 9 * * *", "one"));
+        start(w);
+        rig_until_count(w->rig, "schedules WHERE state = 'active'", 1);
+        stop(w);
+        w->adapter_is_gone = true;
+        put_old(w, "events/now.json", NOW);
+        put_old(w, "events/z.json", "broken");
+        start(w);
+        await_file(w, "events/broken/z.json.txt"); /* all were read */
+        assert_true(exists(w, "events/daily.json"));
+        assert_true(exists(w, "events/now.json"));
+        assert_int_equal(rig_count(w->rig, "schedules WHERE state = 'active'"), 1);
+        stop(w);
+        w->adapter_is_gone = false;
+        start(w);
+        await_file(w, "events/done/now.json");
+        assert_int_equal(rig_count(w->rig, "schedules"), 2);
 }
 
 static void a_file_is_read_when_it_is_complete(void **state)
@@ -670,6 +695,7 @@ int main(void)
                 TEST(a_crash_before_the_move_repeats_nothing),
                 TEST(two_schedulers_run_a_file_once),
                 TEST(a_broken_file_is_set_aside_with_a_note),
+                TEST(a_file_waits_while_its_adapter_is_gone),
                 TEST(a_file_is_read_when_it_is_complete),
                 TEST(a_periodic_file_keeps_its_row_until_it_is_gone),
                 TEST(a_file_that_comes_back_counts_again),
