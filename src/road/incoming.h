@@ -111,7 +111,7 @@ const char *incoming_sender(const struct incoming *in);
 bool incoming_is_type(const char *type);
 /* Is it the schedule that speaks? */
 bool incoming_is_scheduled(const struct incoming *in);
-/* The same, to nobody in particular: sender_id stands for no person. */
+/* The same, for a chat: sender_id stands for no person. */
 #define SCHEDULE_SENDER "schedule"
 bool incoming_has_no_person(const struct incoming *in);
 

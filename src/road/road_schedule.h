@@ -61,10 +61,10 @@ struct schedule_fired {
         const char *person; /* the platform's id of whom it is for; NULL: the chat */
         const char *agent;  /* that is to answer; NULL: the rules say */
         const char *text;
-        /* JSON object; "untrusted": false if nobody but the operator wrote the text */
+        /* JSON object; "untrusted": false if only the operator wrote the text */
         const char *metadata;
         const char *trace; /* may be NULL */
-        bool direct;       /* a direct chat, though nobody may have written there */
+        bool direct;       /* a direct chat, even without a message there */
 };
 
 /*

@@ -2,9 +2,10 @@
  * event_file: one file of workspace/events.
  *
  *     { "type": "immediate", "channelId": "tg/42", "text": "A ticket was opened" }
- *     { "type": "one-shot", "channelId": "tg/42", "text": "...", "at": "2026-12-15T09:00:00+01:00"
- * } { "type": "periodic", "channelId": "tg/42", "text": "...", "schedule": "0 9 * * 1-5",
- *       "timezone": "Europe/Berlin" }
+ *     { "type": "one-shot", "channelId": "tg/42", "text": "...",
+ *       "at": "2026-12-15T09:00:00+01:00" }
+ *     { "type": "periodic", "channelId": "tg/42", "text": "...",
+ *       "schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin" }
  *
  * These are mom's keys. Ours besides: thread, agent, missed, maxAgeSeconds, quietHours, check,
  * checkSeconds, enabled. Agents write such files, so they are foreign input.

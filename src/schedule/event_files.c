@@ -79,21 +79,6 @@ static void wish_free(struct wish *w)
         free(w);
 }
 
-static bool covers(const struct wish *w, const char *path, const char *only)
-{
-        return strcmp(w->path, path) == 0 && (!w->only || (only && strcmp(w->only, only) == 0));
-}
-
-static struct wish *find_wish(struct wishes *in, const char *path, const char *only)
-{
-        struct wish *w;
-
-        TAILQ_FOREACH(w, in, next)
-                if (covers(w, path, only))
-                        return w;
-        return NULL;
-}
-
 static void on_later(void *arg)
 {
         struct wish *w = arg;
@@ -141,8 +126,13 @@ static void add_wish(struct event_files *f, const char *path, const char *adapte
 static void want(struct event_files *f, const char *path, const char *adapter, const char *channel,
                  const char *only, int64_t after_ms)
 {
-        if (!find_wish(after_ms > 0 ? &f->later : &f->now, path, only))
-                add_wish(f, path, adapter, channel, only, after_ms);
+        const struct wish *w;
+
+        TAILQ_FOREACH(w, after_ms > 0 ? &f->later : &f->now, next)
+                if (strcmp(w->path, path) == 0 &&
+                    (!w->only || (only && strcmp(w->only, only) == 0)))
+                        return;
+        add_wish(f, path, adapter, channel, only, after_ms);
 }
 
 /* ---- a pass ---- */
@@ -466,7 +456,7 @@ static void on_change(void *arg, const char *name)
                 want(arg, "events", NULL, NULL, name, 0);
 }
 
-/* The folder may have been replaced, so it is watched anew. */
+/* The folder may have been replaced: watches it again. */
 static void on_rescan(void *arg)
 {
         struct event_files *f = arg;

@@ -34,17 +34,11 @@ struct event_pass *event_pass_new(int root, const char *path, const char *home_a
         return p;
 }
 
-static void free_plans(struct event_pass *p)
+void event_pass_free(struct event_pass *p)
 {
         for (size_t i = 0; p->plans && i < p->listing.count; i++)
                 buf_release(&p->plans[i].note);
         free(p->plans);
-        p->plans = NULL;
-}
-
-void event_pass_free(struct event_pass *p)
-{
-        free_plans(p);
         event_listing_release(&p->listing);
         bus_batch_release(&p->batch);
         for (size_t i = 0; i < p->adapter_count; i++) {

@@ -40,7 +40,7 @@ static void on_output(void *arg, int fd, const char *bytes, size_t n)
                 to->overflow = true;
 }
 
-/* Clean, without white space at its ends; what was left out is told. Yours to free. */
+/* Clean, without white space at its ends; says whether something was left out. Yours to free. */
 static char *output_text(const struct check_run *r, bool failed)
 {
         struct buf all;

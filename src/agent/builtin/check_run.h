@@ -1,8 +1,8 @@
 /*
  * check_run: commands that the schedule runs in an agent's sandbox, outside of turns.
  *
- * Nobody is there to be asked, so a command runs only if the agent's policy allows it without
- * asking. It has a sandbox of its own per channel, with the files of that channel.
+ * No person can be asked, so a command runs only if the agent's policy allows it without asking.
+ * It has a sandbox of its own per channel, with the files of that channel.
  */
 #ifndef AGENT_BUILTIN_CHECK_RUN_H
 #define AGENT_BUILTIN_CHECK_RUN_H
@@ -25,7 +25,7 @@ struct check_place {
 int check_run_start(struct check_runs *all, const struct check_place *place,
                     const struct agent_check *check, agent_check_fn *done, void *arg,
                     struct error *err);
-/* The sandboxes are gone: tells everybody that waits. */
+/* The sandboxes are gone: calls done of those that wait. */
 void check_runs_drop(struct check_runs *all);
 
 #endif

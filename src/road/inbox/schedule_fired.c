@@ -22,7 +22,7 @@ struct fired {
         struct arena arena;
         inbox_ack_fn *ack;
         void *arg;
-        struct incoming *last; /* of the chat; NULL: nobody has written there */
+        struct incoming *last; /* of the chat; NULL: there is no message */
 };
 
 static int read_chat(struct store_tx *tx, void *arg, struct error *err)
