@@ -74,5 +74,8 @@ struct schedule_fired {
  */
 void schedule_fired_receive(struct road *r, const struct schedule_fired *f, inbox_ack_fn *ack,
                             void *arg);
+/* The last message of a person in the chat, yours to free; NULL: none is kept. 0 or -1. */
+int schedule_fired_last(struct store_tx *tx, const char *adapter, const char *channel,
+                        struct incoming **out, struct error *err);
 
 #endif

@@ -514,6 +514,35 @@ static void a_change_made_there_while_ours_is_under_way_loses(void **state)
         assert_string_equal(rig_text(w->rig, "title FROM calendar_events"), "Go");
 }
 
+static void an_event_of_a_program_is_shown_in_the_server_of_its_chat(void **state)
+{
+        struct world *w = *state;
+        unsigned before = w->rig->acks;
+        struct calendar_request *q;
+
+        w->rig->auto_send = true;
+        w->adapter = "plans";
+        rig_receive(w->rig, &(struct incoming){ .type = EVENT_MESSAGE_RECEIVED,
+                                                .adapter = "plans",
+                                                .platform = "discord",
+                                                .key = "m1",
+                                                .id = "m1",
+                                                .channel = "games",
+                                                .guild = "41",
+                                                .sender_id = "1",
+                                                .text = "skip" });
+        rig_until(w->rig, &w->rig->acks, before + 1);
+        q = request(w, NEW);
+        q->by.guild = q->by.user = NULL;
+        q->by.trusted = true;
+        before = w->done;
+        calendar_submit(w->schedule, q, on_done, w);
+        rig_until(w->rig, &w->done, before + 1);
+        assert_string_equal(rig_text(w->rig, "guild FROM calendar_events"), "41");
+        rig_until_count(w->rig, "deliveries WHERE kind = 'calendar'", 1);
+        until_sent(w);
+}
+
 static void an_event_cancelled_while_it_is_made_there_is_deleted_there(void **state)
 {
         struct world *w = *state;
@@ -648,6 +677,7 @@ int main(void)
                 TEST(an_event_that_people_make_there_becomes_ours),
                 TEST(interest_lost_during_a_downtime_ends_a_seat),
                 TEST(a_change_made_there_while_ours_is_under_way_loses),
+                TEST(an_event_of_a_program_is_shown_in_the_server_of_its_chat),
                 TEST(an_event_cancelled_while_it_is_made_there_is_deleted_there),
                 TEST(a_seat_that_is_gone_between_answer_and_write_is_corrected),
                 TEST(a_correction_goes_to_the_chat_where_it_was_asked),

@@ -306,7 +306,8 @@ static const struct field create_fields[] = {
         { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(event_ask, thread),
           .help = "A thread of it." },
         { "guildId", FIELD_STRING, .min = 1, .max = 64, FIELD_AT(event_ask, guild),
-          .help = "Discord's server where it is a scheduled event, too." },
+          .help = "Discord's server where it is a scheduled event, too; absent: "
+                  "that of the chat." },
         { "invite", FIELD_TEXTS, .max = 50, FIELD_AT(event_ask, invite),
           .help = "People: per-3, discord:42, or a name." },
         FIELD_END,

@@ -25,34 +25,41 @@ struct fired {
         struct incoming *last; /* of the chat; NULL: there is no message */
 };
 
-static int read_chat(struct store_tx *tx, void *arg, struct error *err)
+int schedule_fired_last(struct store_tx *tx, const char *adapter, const char *channel,
+                        struct incoming **out, struct error *err)
 {
-        struct fired *f = arg;
-        struct store_stmt *s =
-                journal_row_scan(tx, &(struct journal_range){ .before = INT64_MAX,
-                                                              .adapter = f->what.adapter,
-                                                              .channel = f->what.channel });
+        struct store_stmt *s = journal_row_scan(tx, &(struct journal_range){ .before = INT64_MAX,
+                                                                             .adapter = adapter,
+                                                                             .channel = channel });
+        struct incoming *last = NULL;
         struct journal_row row;
         int rc = 1;
 
-        incoming_free(f->last);
-        f->last = NULL;
-        for (int i = 0; i < MESSAGES_READ && !f->last; i++) {
+        for (int i = 0; i < MESSAGES_READ && !last; i++) {
                 rc = journal_row_next(s, &row, err);
                 if (rc != 1)
                         break;
                 if (strcmp(row.type, EVENT_MESSAGE_RECEIVED) != 0)
                         continue;
                 journal_row_read_payload(s, &row);
-                f->last = incoming_from_row(&row, NULL); /* NULL: only its key is left */
-                if (f->last && (f->last->is_own || f->last->sender_is_bot)) {
-                        incoming_free(f->last);
-                        f->last = NULL;
+                last = incoming_from_row(&row, NULL); /* NULL: only its key is left */
+                if (last && (last->is_own || last->sender_is_bot)) {
+                        incoming_free(last);
+                        last = NULL;
                 }
         }
         if (rc == 1)
                 rows_end(s);
+        *out = last;
         return rc < 0 ? -1 : 0;
+}
+
+static int read_chat(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct fired *f = arg;
+
+        incoming_free(f->last);
+        return schedule_fired_last(tx, f->what.adapter, f->what.channel, &f->last, err);
 }
 
 /* Without characters that could fake the end of the mark, or another one. */

@@ -483,6 +483,7 @@ static int create(struct store_tx *tx, struct calendar_request *q, struct error 
                 .updated_ms = q->now_ms,
         };
         const struct calendar_fields *f = &q->fields;
+        struct incoming *last;
         int64_t id = 0, open;
         size_t said;
         int rc;
@@ -500,6 +501,12 @@ static int create(struct store_tx *tx, struct calendar_request *q, struct error 
                                                "it needs a time: `/event new friday 20:00 Chess`");
         if (read_fields(tx, q, &row, err) < 0)
                 return -1;
+        if (by->trusted && by->channel && !row.guild) { /* a program need not know the server */
+                if (schedule_fired_last(tx, by->adapter, by->channel, &last, err) < 0)
+                        return -1;
+                row.guild = last ? arena_strdup(&q->arena, last->guild) : NULL;
+                incoming_free(last);
+        }
         open = calendar_row_count_open(tx, q->now_ms, err);
         if (open < 0 || calendar_request_is_refused(q))
                 return open < 0 ? -1 : 0;
