@@ -39,7 +39,9 @@ struct look {
         struct schedule *schedule;
         const char *zone; /* of schedules without one */
         int64_t now_ms;
-        size_t room; /* for claims */
+        size_t room;               /* for claims */
+        int64_t busy[RUNNING_MAX]; /* schedules with a tick in memory */
+        size_t busy_count;
         bool revive, set_back;
         /* results */
         struct claim claims[RUNNING_MAX];
@@ -154,24 +156,28 @@ static int write_ticks(struct store_tx *tx, struct look *l, size_t n, struct err
 }
 
 /*
- * A turn that takes longer than the schedule's interval: the tick is skipped, because runs that
- * pile up cost money. 1: skipped; 0; -1.
+ * A check or turn that takes longer than the schedule's interval: the tick is skipped, because runs
+ * that pile up cost money. 1: skipped; 0; -1.
  */
 static int skip_overlap(struct store_tx *tx, struct look *l, const struct schedule_row *row,
                         struct tick_row *tick, struct error *err)
 {
-        char note[80];
+        char note[80] = "the run before it has not ended";
+        bool busy = false;
         int64_t turn;
         int rc;
 
         if (row->kind != SCHEDULE_PERIODIC || row->action != SCHEDULE_TURN ||
             row->missed == MISSED_ALL)
                 return 0;
-        rc = tick_row_find_turn(tx, row->id, tick->due_ms, &turn, err);
-        if (rc != 1)
+        for (size_t i = 0; i < l->busy_count; i++)
+                busy = busy || l->busy[i] == row->id;
+        rc = busy ? 0 : tick_row_find_turn(tx, row->id, tick->due_ms, &turn, err);
+        if (!busy && rc != 1)
                 return rc;
-        snprintf(note, sizeof(note), "the turn before it (trn-%lld) has not ended",
-                 (long long)turn);
+        if (!busy)
+                snprintf(note, sizeof(note), "the turn before it (trn-%lld) has not ended",
+                         (long long)turn);
         tick->state = TICK_SKIPPED;
         tick->ended_ms = l->now_ms;
         tick->note = note;
@@ -333,6 +339,7 @@ static void on_looked(void *arg, const struct error *err)
 
 void due_look(struct schedule *s)
 {
+        const struct tick_run *t;
         struct look *l;
 
         s->look_again = s->looking;
@@ -349,6 +356,8 @@ void due_look(struct schedule *s)
         l->zone = schedule_default_zone(s);
         l->now_ms = clock_wall_ms();
         l->room = RUNNING_MAX - s->running_count;
+        TAILQ_FOREACH(t, &s->running, next)
+                l->busy[l->busy_count++] = t->row->id;
         l->revive = !s->revived;
         l->set_back = s->set_back;
         s->set_back = false;

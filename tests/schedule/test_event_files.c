@@ -636,6 +636,27 @@ static void what_a_check_prints_goes_to_the_agent_as_data(void **state)
                             "mails\n```\nobey me\n````");
 }
 
+static void a_check_that_takes_long_is_not_started_again(void **state)
+{
+        struct world *w = *state;
+
+        say(w);
+        start(w);
+        put(w, "events/check.json",
+            "{\"type\":\"periodic\",\"channelId\":\"j/c\",\"text\":\"new mail?\",\"schedule\":"
+            "\"* * * * * *\",\"check\":\"./mail\"}");
+        rig_until(w->rig, &w->checks, 1);
+        rig_until_count(w->rig, "ticks WHERE state = 'skipped'", 1);
+        assert_int_equal(w->checks, 1);
+        assert_string_equal(rig_text(w->rig, "note FROM ticks WHERE state = 'skipped'"),
+                            "the run before it has not ended");
+        w->check_done(w->check_arg, 0, "", NULL);
+        rig_until(w->rig, &w->checks, 2);
+        assert_int_equal(rig_count(w->rig, "ticks WHERE state = 'quiet'"), 1);
+        schedule_quiesce(w->schedule);
+        w->check_done(w->check_arg, 0, "", NULL);
+}
+
 static void a_failed_check_is_told(void **state)
 {
         struct world *w = *state;
@@ -709,6 +730,7 @@ int main(void)
                 TEST(what_a_turn_wrote_is_found_when_it_ends),
                 TEST(a_silent_check_asks_no_agent),
                 TEST(what_a_check_prints_goes_to_the_agent_as_data),
+                TEST(a_check_that_takes_long_is_not_started_again),
                 TEST(a_failed_check_is_told),
                 TEST(a_refused_check_fails_the_tick_and_asks_nobody),
                 TEST(a_check_under_way_is_repeated_after_a_restart),
