@@ -307,6 +307,23 @@ int reminders_list(struct store_tx *tx, const struct reminder_viewer *v,
         return count;
 }
 
+/* Has it ended but for a tick that waits, as for the end of quiet hours? 1, 0 or -1. */
+static int waits(struct store_tx *tx, const struct schedule_row *row, struct error *err)
+{
+        const enum tick_state pending = TICK_PENDING;
+        struct store_stmt *s;
+        struct tick_row tick;
+        int rc;
+
+        if (row->state != SCHEDULE_DONE)
+                return 0;
+        s = tick_row_list(
+                tx, &(struct tick_filter){ .schedule = row->id, .state = &pending, .limit = 1 });
+        rc = tick_row_next(s, &tick, err);
+        rows_end(s);
+        return rc;
+}
+
 int reminder_check_cancel(struct store_tx *tx, const struct reminder_viewer *v, int64_t id,
                           struct schedule_row **out, struct error *err)
 {
@@ -322,18 +339,19 @@ int reminder_check_cancel(struct store_tx *tx, const struct reminder_viewer *v, 
                 *out = NULL;
                 return error_set(err, ERR_MISSING, "there is no 'sch-%lld'", (long long)id);
         }
-        if ((*out)->state != SCHEDULE_ACTIVE)
+        rc = waits(tx, *out, err);
+        if (rc == 0 && (*out)->state != SCHEDULE_ACTIVE)
                 error_set(err, ERR_CONFLICT, "'sch-%lld' is %s already", (long long)id,
                           schedule_state_name((*out)->state));
-        else if (strcmp((*out)->source, "file") == 0)
+        else if (rc >= 0 && strcmp((*out)->source, "file") == 0)
                 error_set(err, ERR_CONFLICT,
                           "'sch-%lld' is the file 'events/%s' of the workspace: delete that",
                           (long long)id, (*out)->name);
-        else if (strcmp((*out)->source, "calendar") == 0)
+        else if (rc >= 0 && strcmp((*out)->source, "calendar") == 0)
                 error_set(err, ERR_CONFLICT,
                           "'sch-%lld' belongs to an event: change or cancel that with `/event`",
                           (long long)id);
-        else
+        else if (rc >= 0)
                 return 0;
         free(*out);
         *out = NULL;

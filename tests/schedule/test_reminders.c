@@ -624,6 +624,20 @@ static void a_schedule_runs_by_hand(void **state)
         assert_int_equal(w->err.kind, ERR_MISSING);
 }
 
+/* Its time has come, and its tick waits for the end of quiet hours. */
+static void what_waits_can_be_cancelled(void **state)
+{
+        struct world *w = *state;
+
+        command(w, "remind", "1h tea");
+        w->id = 1;
+        assert_int_equal(store_write_now(w->g->store, run_row, w, &w->err), 0);
+        rig_update(w->g, "schedules SET state = 'done', next_ms = NULL", 0, 0);
+        says(command(w, "reminders", "cancel sch-1"), "`sch-1` is cancelled: tea");
+        assert_string_equal(rig_text(w->g, "state FROM ticks"), "skipped");
+        says(command(w, "reminders", "cancel sch-1"), "'sch-1' is done already");
+}
+
 static void those_of_files_and_events_end_with_these(void **state)
 {
         struct world *w = *state;
@@ -658,6 +672,7 @@ int main(void)
                 TEST(a_tool_sends_to_a_person_once_per_call),
                 TEST(a_tool_lists_and_cancels_what_the_chat_has),
                 TEST(a_schedule_runs_by_hand),
+                TEST(what_waits_can_be_cancelled),
                 TEST(those_of_files_and_events_end_with_these),
         };
 
