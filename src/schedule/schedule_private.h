@@ -94,6 +94,7 @@ struct tick_run {
         struct buf output; /* of its check; tick.c adds it to the text */
         int64_t late_ms;   /* 0: in time */
         bool direct;       /* the row's chat is a direct one */
+        bool counted;      /* of the person's unasked messages; another attempt is not */
         enum tick_phase phase;
         void *check; /* check.c's own */
         TAILQ_ENTRY(tick_run) next;

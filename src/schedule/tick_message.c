@@ -282,7 +282,7 @@ static int make_plan(struct store_tx *tx, struct message_plan *p, const struct s
                 p->reach.verdict = REACH_NEVER;
         if (!p->run)
                 return 0;
-        if (p->reach.verdict == REACH_NOW && counts) {
+        if (p->reach.verdict == REACH_NOW && counts && !p->run->counted) {
                 rc = reach_count(tx, p->conf, p->reach.person, p->now_ms, p->reach.why, err);
                 if (rc == 0)
                         p->reach.verdict = REACH_NEVER;
@@ -712,6 +712,7 @@ static void on_planned(void *arg, const struct error *err)
         if (err) { /* only when the schedule closes: the next run resumes it */
                 tick_retry(t, err->text);
         } else if (p->reach.verdict == REACH_NOW) {
+                t->counted = true;
                 submit(p);
                 return;
         } else if (p->reach.verdict == REACH_LATER) {

@@ -411,6 +411,32 @@ static void the_daily_cap_ends_what_nobody_asked_for(void **state)
         assert_int_equal(w->g->sent_count, 2);
 }
 
+static void another_attempt_is_not_counted(void **state)
+{
+        struct world *w = *state;
+
+        w->conf.daily_cap = 1;
+        schedule_set_conf(w->schedule, &w->conf);
+        w->g->auto_send = true;
+        w->g->down = "nonce";
+        w->g->limits.open_deliveries = 1;
+        road_set_limits(w->g->road, &w->g->limits);
+        w->row.options = "{\"askedBySelf\":true}";
+        add(w);
+        rig_until_count(w->g, "deliveries", 1);
+        w->row.options = NULL;
+        w->row.source = "api";
+        add(w); /* there is no room for it */
+        rig_until_count(w->g, "persons WHERE notice_count = 1", 1);
+        rig_settle(w->g);
+        assert_int_equal(rig_count(w->g, "deliveries"), 1);
+        w->g->down = NULL;
+        outbox_wake(w->g->road, "nonce");
+        rig_until_count(w->g, "ticks WHERE state IN ('done', 'failed')", 2);
+        assert_string_equal(rig_text(w->g, "note FROM ticks WHERE schedule = 2"),
+                            "sent to nonce/dm-ann");
+}
+
 static void the_operator_hears_who_was_not_reached(void **state)
 {
         struct world *w = *state;
@@ -557,6 +583,7 @@ int main(void)
                 TEST(a_message_that_was_sent_before_a_restart_is_done),
                 TEST(quiet_hours_defer_a_notice_and_not_what_was_asked_for),
                 TEST(the_daily_cap_ends_what_nobody_asked_for),
+                TEST(another_attempt_is_not_counted),
                 TEST(the_operator_hears_who_was_not_reached),
                 TEST(what_is_for_nobody_is_for_the_operator),
                 TEST(a_chat_is_named_where_it_was_asked),
