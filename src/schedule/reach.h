@@ -20,7 +20,8 @@ struct schedule_conf;
 
 struct reach_address {
         char *adapter, *channel, *thread;
-        bool by_user; /* the channel is a person's id: only for adapters with ADAPTER_DIRECT */
+        /* the channel is a person's id, for ADAPTER_DIRECT and ADAPTER_OPENS_DIRECT */
+        bool by_user;
 };
 
 struct reach_query {

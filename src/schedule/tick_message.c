@@ -157,17 +157,27 @@ static bool is_same(const char *a, const char *b)
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Drops addresses of adapters that are gone, or that do not know chats by a person's id. */
+/*
+ * Drops addresses of adapters that are gone, or that do not know chats by a person's id; others of
+ * a person are written as the adapter knows them.
+ */
 static void drop_unusable(struct message_plan *p)
 {
         struct reach_plan *r = &p->reach;
 
         for (size_t i = r->count; i > 0; i--) {
-                const struct reach_address *a = &r->items[i - 1];
+                struct reach_address *a = &r->items[i - 1];
                 const struct message_adapter *adapter = adapter_named(p, a->adapter);
 
                 if (adapter && (!a->by_user || (adapter->can & ADAPTER_DIRECT)))
                         continue;
+                if (adapter && (adapter->can & ADAPTER_OPENS_DIRECT)) {
+                        char *user = a->channel;
+
+                        a->channel = mem_printf("user:%s", user);
+                        free(user);
+                        continue;
+                }
                 if (!adapter)
                         snprintf(p->last_error, sizeof(p->last_error),
                                  "there is no adapter '%.80s'", a->adapter);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A person on two platforms gets a message on the other one, once: when they blocked the bot on the first, when that platform is down, and when its
-# adapter is gone. Quiet hours put it off, the daily cap refuses it, and a reminder asked for arrives where it was asked.
+# adapter is gone. Quiet hours put it off, the daily cap refuses it, and a reminder asked for arrives where it was asked. Who has only written in a
+# server gets a direct message.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim discord
@@ -14,7 +15,7 @@ config() { # the adapter on Telegram, or nothing
 { "agents": { "echo": { "type": "echo" } },
   "schedule": { "fallbackSeconds": 1, "timezone": "$zone" },
   "adapters": { $1 "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$discord/api/v10",
-                           "dm": "everyone", "debounceMs": 0, "pace": { "perSecond": 0, "perChatPerSecond": 0 } } } }
+                           "dm": "everyone", "channels": ["*"], "debounceMs": 0, "pace": { "perSecond": 0, "perChatPerSecond": 0 } } } }
 JSON
 }
 config "\"tg\": { \"type\": \"telegram\", \"botToken\": \"100000001:dragoman-simulator-token\", \"apiBase\": \"$telegram\", \"dm\": \"everyone\",
@@ -36,6 +37,8 @@ done_ticks() {
         n=$(for i in $(seq 1 "$1"); do run schedule history "sch-$i" --json; done | grep -c '"state": "done"')
         [ "$n" = "$1" ]
 }
+
+done_ticks_of() { run schedule history "$1" --json | grep -q '"state": "done"'; }
 
 start
 on discord says '"ada"' hello
@@ -86,4 +89,11 @@ on discord says '"ada"' '/remind 1s tea'
 on discord next message 'tea'
 on discord next message '⏰ tea'
 contains "$(curl -sS "$discord/sim/messages?after=$discord_seen&kind=message")" '"items":[]'
+
+# somebody who has only written in a server
+curl -sSf "$discord/sim/send" -d '{"from":"bob","channel":"general","text":"<@dragoman> good morning"}' >/dev/null
+on discord next message 'good morning'
+cli send "$(run persons list --json | grep -o 'discord:[0-9]*' | grep -v "$account" | head -1)" 'Only for you.'
+on discord next message 'Only for you.'
+await done_ticks_of sch-7
 stop

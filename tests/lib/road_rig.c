@@ -209,7 +209,7 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
         if (strcmp(adapter, "whisper") == 0)
                 return ADAPTER_EPHEMERAL;
         if (strcmp(adapter, "plans") == 0)
-                return ADAPTER_IDEMPOTENT | ADAPTER_CALENDAR;
+                return ADAPTER_IDEMPOTENT | ADAPTER_CALENDAR | ADAPTER_OPENS_DIRECT;
         return ADAPTER_EDITS;
 }
 

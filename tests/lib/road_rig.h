@@ -16,7 +16,7 @@
  *              react    edits, reacts, types, has threads and channel history
  *              hush     types in threads only
  *              named    commands begin with "/dragoman "
- *              plans    has a calendar; its sends are idempotent
+ *              plans    has a calendar, opens direct chats; its sends are idempotent
  *              tools    its sends are idempotent; takes files of 1000 bytes, has the tools
  *                       test_read and test_send of a chat (channel_id), test_dm of all
  *

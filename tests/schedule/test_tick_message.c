@@ -68,7 +68,7 @@ static int64_t person_of(void *arg, const char *platform, const char *user)
 
 static bool adapter_at(void *arg, size_t i, const char **name, const char **platform)
 {
-        static const char *const names[] = { "j", "x", "nonce", "look", "named" };
+        static const char *const names[] = { "j", "x", "nonce", "look", "named", "plans" };
 
         (void)arg;
         if (i >= COUNT(names))
@@ -437,6 +437,33 @@ static void another_attempt_is_not_counted(void **state)
                             "sent to nonce/dm-ann");
 }
 
+static int add_carl(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct world *w = arg;
+        struct person_sighting s = {
+                .identity = { "plans", "carl" }, .name = "Carl", .adapter = "plans", .now_ms = 1000
+        };
+        int64_t id;
+
+        if (person_row_insert(tx, 1, &w->row.person, err) < 0 ||
+            person_row_add_identity(tx, &s.identity, w->row.person, 1000, &id, err) < 0)
+                return -1;
+        return person_row_update_identity(tx, id, &s, err);
+}
+
+static void somebody_seen_only_in_groups_is_reached_directly(void **state)
+{
+        struct world *w = *state;
+
+        run(w, add_carl);
+        add(w);
+        rig_until(w->g, &w->g->sent_count, 1);
+        expect_sent(w, 0, "plans", "user:carl", "the build is red");
+        rig_result(w->g, 0, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until_count(w->g, "ticks WHERE state = 'failed'", 1);
+        assert_int_equal(rig_count(w->g, "deliveries WHERE adapter = 'plans'"), 1);
+}
+
 static void the_operator_hears_who_was_not_reached(void **state)
 {
         struct world *w = *state;
@@ -584,6 +611,7 @@ int main(void)
                 TEST(quiet_hours_defer_a_notice_and_not_what_was_asked_for),
                 TEST(the_daily_cap_ends_what_nobody_asked_for),
                 TEST(another_attempt_is_not_counted),
+                TEST(somebody_seen_only_in_groups_is_reached_directly),
                 TEST(the_operator_hears_who_was_not_reached),
                 TEST(what_is_for_nobody_is_for_the_operator),
                 TEST(a_chat_is_named_where_it_was_asked),

@@ -482,7 +482,7 @@ const struct platform_ops discord_platform = {
         .token_variable = TOKEN_VARIABLE,
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
-               ADAPTER_BUTTONS | ADAPTER_CALENDAR,
+               ADAPTER_BUTTONS | ADAPTER_CALENDAR | ADAPTER_OPENS_DIRECT,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
         .upload_max = (int64_t)500 << 20, /* in a guild with every boost */
         .debounce_ms = 3000,

@@ -35,8 +35,9 @@ enum adapter_ability {
         ADAPTER_FORMS = 1 << 12,
         ADAPTER_APPENDS = 1 << 13, /* streams: drafts say their Markdown, to append to, and whom */
         ADAPTER_DETAILS = 1 << 14, /* the steps of a turn are shown in the thread of its draft */
-        ADAPTER_EPHEMERAL = 1 << 15, /* shows a notice to one person of a chat: "onlyFor" */
-        ADAPTER_CALENDAR = 1 << 16,  /* shows calendar events, see road/calendar_sync.h */
+        ADAPTER_EPHEMERAL = 1 << 15,    /* shows a notice to one person of a chat: "onlyFor" */
+        ADAPTER_CALENDAR = 1 << 16,     /* shows calendar events, see road/calendar_sync.h */
+        ADAPTER_OPENS_DIRECT = 1 << 17, /* "user:ID" names the direct chat of a person */
 };
 
 struct delivery {
