@@ -290,7 +290,7 @@ static int add_own(struct store_tx *tx, struct reach_plan *p, const struct perso
         return rc;
 }
 
-/* Those of the person, else of everybody. What cannot be read silences nobody. */
+/* Those of the person, else of everybody. What cannot be read has no effect. */
 static void quiet_hours(const struct schedule_conf *conf, const struct person_reach *settings,
                         struct hours_list *out)
 {

@@ -3,7 +3,7 @@
  *
  * Addresses are tried in order: the chat where it was asked for, the address the person chose, the
  * direct chats of their accounts (latest first). A message moves on to the next one when it
- * certainly did not arrive at the one before. What is for nobody in particular is for the operator.
+ * certainly did not arrive at the one before. What names no person is for the operator.
  */
 #ifndef SCHEDULE_REACH_H
 #define SCHEDULE_REACH_H

@@ -59,13 +59,13 @@ struct reminder_viewer {
         /* "telegram:42"; NULL: unknown */
         const char *identity;
         const char *adapter, *channel;
-        bool direct;     /* nobody else reads here: shows what the person has elsewhere, too */
+        bool direct;     /* only they read here: shows what they have elsewhere, too */
         bool shared;     /* shows everybody's of this chat */
         bool everywhere; /* shows all */
 };
 /* "telegram:42", in the arena; NULL: unknown. */
 const char *reminder_identity(struct arena *a, const char *platform, const char *user);
-/* *person: 0 if nobody is known by it. */
+/* *person: 0 if it is unknown. */
 int reminder_person(struct store_tx *tx, const char *platform, const char *user, int64_t *person,
                     struct error *err);
 /* Active ones, earliest first; free() each. How many, or -1. *more: some are left out. */

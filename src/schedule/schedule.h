@@ -90,7 +90,7 @@ const char *schedule_default_zone(const struct schedule *s);
 int schedule_find_request(struct store_tx *tx, const char *key, const char *hash,
                           struct schedule_row **out, struct error *err);
 /*
- * Inside a store function, before a row is inserted: 0, or ERR_LIMIT when the person (0: nobody) or
+ * Inside a store function, before a row is inserted: 0, or ERR_LIMIT when the person (0: none) or
  * everybody together has too many active ones.
  */
 int schedule_check_limits(struct store_tx *tx, const struct schedule_conf *conf, int64_t person,

@@ -118,7 +118,7 @@ static int report_remind(struct store_tx *tx, struct effect *e, struct buf *answ
 
 /* ---- /reminders ---- */
 
-/* Where nobody has a name, as in a terminal, what the chat has is theirs. */
+/* Where people have no names, as in a terminal, they see what the chat has. */
 static struct reminder_viewer viewer_of(const struct command *c)
 {
         return (struct reminder_viewer){ .person = c->person,

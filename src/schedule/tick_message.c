@@ -217,7 +217,7 @@ static int drop_tried(struct store_tx *tx, struct message_plan *p, int64_t tried
         return 0;
 }
 
-/* Tells the operator that nothing reached the person, without the text, which is theirs. */
+/* A notice to the operator: nothing reached the person. The text is theirs, and left out. */
 static int report(struct store_tx *tx, struct message_plan *p, const struct schedule_row *row,
                   struct error *err)
 {
