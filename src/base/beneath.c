@@ -86,13 +86,13 @@ static int open_error(const char *place, const char *path, struct error *err)
         case ELOOP:
                 return error_set(err, ERR_INVALID,
                                  "'%.100s' in %s is a link or lies behind one; only regular files "
-                                 "are sent",
+                                 "are taken",
                                  path, place);
         case ENXIO:
         case ENODEV:
                 return error_set(err, ERR_INVALID,
                                  "'%.100s' in %s is a socket, pipe or device; only regular files "
-                                 "are sent",
+                                 "are taken",
                                  path, place);
         default: /* too many open files will pass, a missing permission will not */
                 return error_set(err, errno == EACCES || errno == EPERM ? ERR_REFUSED : ERR_IO,
@@ -110,16 +110,16 @@ static int check_file(int fd, const char *place, const char *path, int64_t max, 
                                  strerror(errno));
         if (!S_ISREG(st.st_mode))
                 return error_set(err, ERR_INVALID,
-                                 "'%.100s' in %s is a %s; only regular files are sent", path, place,
-                                 S_ISDIR(st.st_mode) ? "folder" : "pipe or device");
+                                 "'%.100s' in %s is a %s; only regular files are taken", path,
+                                 place, S_ISDIR(st.st_mode) ? "folder" : "pipe or device");
         if (st.st_nlink != 1)
                 return error_set(err, ERR_INVALID,
                                  "'%.100s' in %s has a second name (a hard link), or none any "
-                                 "more; copy it and send the copy",
+                                 "more; copy it and use the copy",
                                  path, place);
         if (st.st_size > max)
                 return error_set(err, ERR_INVALID,
-                                 "'%.100s' in %s has %lld bytes; at most %lld are sent", path,
+                                 "'%.100s' in %s has %lld bytes; at most %lld are taken", path,
                                  place, (long long)st.st_size, (long long)max);
         *size = st.st_size;
         return 0;

@@ -24,7 +24,7 @@ static const struct setting settings[] = {
         { "thread", SETTING_STRING, "null", 1, 200, .at = AT(thread) },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent) },
         { "missed", SETTING_CHOICE, "null", .choices = policies, .at = AT(missed) },
-        { "maxAgeSeconds", SETTING_INT, "-1", -1, 31622400, .at = AT(max_age_seconds) },
+        { "maxAgeSeconds", SETTING_INT, "null", 0, 31622400, .at = AT(max_age_seconds) },
         { "quietHours", SETTING_STRINGS, "[]", .at = AT(quiet_hours) },
         { "check", SETTING_STRING, "null", 1, 8192, .at = AT(check) },
         { "checkSeconds", SETTING_INT, "60", 1, 3600, .at = AT(check_seconds) },
@@ -155,7 +155,7 @@ int event_file_parse(const char *name, const char *text, size_t n, struct event_
         struct settings_source *src;
         int rc;
 
-        *out = (struct event_file){ 0 };
+        *out = (struct event_file){ .max_age_seconds = -1 };
         src = settings_source_new(name, NULL, text, n, err);
         if (!src) {
                 if (mistakes)

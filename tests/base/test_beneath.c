@@ -99,20 +99,20 @@ static void only_names_beneath_are_opened(void **state)
                 }
 }
 
-static void only_regular_files_with_one_name_are_sent(void **state)
+static void only_regular_files_with_one_name_are_taken(void **state)
 {
         static const struct {
                 const char *path, *why;
         } rows[] = {
-                { "pipe", "'pipe' in the box is a pipe or device; only regular files are sent" },
+                { "pipe", "'pipe' in the box is a pipe or device; only regular files are taken" },
                 { "socket",
-                  "'socket' in the box is a socket, pipe or device; only regular files are sent" },
-                { "sub", "'sub' in the box is a folder; only regular files are sent" },
+                  "'socket' in the box is a socket, pipe or device; only regular files are taken" },
+                { "sub", "'sub' in the box is a folder; only regular files are taken" },
                 { "link",
-                  "'link' in the box is a link or lies behind one; only regular files are sent" },
+                  "'link' in the box is a link or lies behind one; only regular files are taken" },
                 { "twice", "'twice' in the box has a second name (a hard link), or none any more; "
-                           "copy it and send the copy" },
-                { "big", "'big' in the box has 11 bytes; at most 10 are sent" },
+                           "copy it and use the copy" },
+                { "big", "'big' in the box has 11 bytes; at most 10 are taken" },
                 { "../secret", "there is no file '../secret' in the box" },
                 { "none", "there is no file 'none' in the box" },
         };
@@ -189,7 +189,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(only_names_beneath_are_opened, begin, end),
-                cmocka_unit_test_setup_teardown(only_regular_files_with_one_name_are_sent, begin,
+                cmocka_unit_test_setup_teardown(only_regular_files_with_one_name_are_taken, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(a_link_swapped_in_meanwhile_is_not_followed, begin,
                                                 end),

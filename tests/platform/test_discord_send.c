@@ -128,13 +128,13 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 { DELIVER_UPLOAD, "7", "{\"path\":\"../state/operator.key\"}",
                   "there is no file '../state/operator.key' in the workspace" },
                 { DELIVER_UPLOAD, "7", "{\"path\":\"pipe\"}",
-                  "'pipe' in the workspace is a pipe or device; only regular files are sent" },
+                  "'pipe' in the workspace is a pipe or device; only regular files are taken" },
                 { DELIVER_UPLOAD, "7", "{\"path\":\"link\"}",
                   "'link' in the workspace is a link or lies behind one; only regular files are "
-                  "sent" },
+                  "taken" },
                 { DELIVER_UPLOAD, "7", "{\"path\":\"twice\"}",
                   "'twice' in the workspace has a second name (a hard link), or none any more; "
-                  "copy it and send the copy" },
+                  "copy it and use the copy" },
                 { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
                   "button 'Yes' needs data of 1 to 100 characters or a URL of at most 512" },
                 { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[],[],[],[],[],[]]}",

@@ -133,7 +133,7 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                   "there is no file '../state/operator.key' in the workspace" },
                 { DELIVER_UPLOAD, "C7", NULL, "{\"path\":\"link\"}",
                   "'link' in the workspace is a link or lies behind one; only regular files are "
-                  "sent" },
+                  "taken" },
                 { DELIVER_UPLOAD, "C7", NULL, "{\"path\":\"empty\"}",
                   "'empty' is empty; Slack takes no empty files" },
         };

@@ -145,6 +145,8 @@ static void mistakes_say_where_they_are_and_what_is_accepted(void **state)
                   "quietHours: they never end" },
                 { "{\"type\":\"immediate\",\"text\":\"x\",\"missed\":\"never\"}", "missed: " },
                 { "{\"type\":\"immediate\",\"text\":\"x\",\"checkSeconds\":0}", "1 to 3600" },
+                { "{\"type\":\"immediate\",\"text\":\"x\",\"maxAgeSeconds\":-1}",
+                  "maxAgeSeconds: -1 is too small (0 to 31622400)" },
         };
 
         (void)state;
