@@ -163,6 +163,23 @@ static void a_schedule_is_run_and_cancelled(void **state)
         api_rig_expect(r, "GET", SCHEDULES "/next", NULL, 200, "\"items\":[]");
 }
 
+static void why_shows_what_a_tick_led_to(void **state)
+{
+        struct api_rig *r = *state;
+
+        add(r, "{\"in\":\"1h\",\"text\":\"tea\",\"instanceId\":\"api\",\"to\":\"c\"}", 201,
+            "sch-1");
+        api_rig_expect(r, "POST", SCHEDULES "/sch-1/run", NULL, 202, "\"id\":\"tck-1\"");
+        api_rig_expect(r, "GET", "/api/v2/why/sch-1", NULL, 404, "dragoman schedule history sch-1");
+        api_rig_expect(r, "GET", "/api/v2/why/tck-1", NULL, 404, "no message of 'tck-1' is known");
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000",
+                       "{\"instanceId\":\"terminal\",\"chatId\":\"b\",\"externalId\":\"78\","
+                       "\"text\":\"hello\"}",
+                       202, "stored");
+        api_rig_update(r, "ticks SET event = 1 WHERE id = 1", 0, 0);
+        api_rig_expect(r, "GET", "/api/v2/why/tck-1", NULL, 200, "\"messageId\":\"78\"");
+}
+
 static void status_and_metrics_show_the_schedule(void **state)
 {
         struct api_rig *r = *state;
@@ -182,6 +199,7 @@ int main(void)
                 API_RIG_CASE(a_restricted_key_names_a_chat),
                 API_RIG_CASE(the_same_key_adds_once),
                 API_RIG_CASE(a_schedule_is_run_and_cancelled),
+                API_RIG_CASE(why_shows_what_a_tick_led_to),
                 API_RIG_CASE(status_and_metrics_show_the_schedule),
         };
 

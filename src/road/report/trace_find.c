@@ -9,6 +9,7 @@
 #include "road/incoming.h"
 #include "rows/delivery_row.h"
 #include "rows/journal_row.h"
+#include "rows/schedule_row.h"
 #include "rows/trigger_log_row.h"
 
 struct trace_search {
@@ -185,6 +186,20 @@ static int find_trace(struct trace_search *f, const char *trace)
         return rc < 0 ? -1 : 0;
 }
 
+/* What a tick led to: a question to the agent, or a delivery. */
+static int find_tick(struct trace_search *f, int64_t id)
+{
+        struct tick_row *row = NULL;
+        int rc = tick_row_get(f->tx, id, &row, f->err);
+
+        if (rc == 1 && row->event > 0)
+                add(f, TRACE_EVENT, row->event);
+        else if (rc == 1 && row->delivery > 0)
+                add(f, TRACE_DELIVERY, row->delivery);
+        free(row);
+        return rc < 0 ? -1 : 0;
+}
+
 int trace_find(struct store_tx *tx, const char *id, const char *adapters, struct trace_refs *out,
                struct error *err)
 {
@@ -199,6 +214,8 @@ int trace_find(struct store_tx *tx, const char *id, const char *adapters, struct
                 add(&f, TRACE_TURN, number);
         else if (parse_id(id, "dlv-", &number))
                 add(&f, TRACE_DELIVERY, number);
+        else if (parse_id(id, "tck-", &number) && find_tick(&f, number) < 0)
+                return -1;
         if (out->count > 0 || id[0] == '\0')
                 return 0;
         if (strlen(id) == ID_TRACE_SIZE - 1 && strspn(id, "0123456789abcdef") == strlen(id)) {

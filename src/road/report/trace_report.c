@@ -826,6 +826,18 @@ int trace_report_write(struct store_tx *tx, const char *id, const char *adapters
 
         if (rc < 0)
                 return -1;
+        if (refs.count == 0 && strncmp(id, "sch-", 4) == 0)
+                return error_set(
+                        err, ERR_MISSING,
+                        "'%.100s' names a schedule; `dragoman schedule history %.100s` shows "
+                        "its runs",
+                        id, id);
+        if (refs.count == 0 && strncmp(id, "tck-", 4) == 0)
+                return error_set(
+                        err, ERR_MISSING,
+                        "no message of '%.100s' is known; `dragoman schedule history sch-N` "
+                        "shows the runs of a schedule",
+                        id);
         if (refs.count == 0)
                 return error_set(err, ERR_MISSING, "nothing is known about '%.100s'", id);
         if (refs.count == 1)
