@@ -88,9 +88,8 @@ static int read_first(const char *all, const struct time_zone *zone, int64_t now
         return rc;
 }
 
-/* The time is last: "call mum in 30 minutes". 1; 0: it is not; -1. */
-static int read_last(const char *all, const struct time_zone *zone, int64_t now_ms, struct arena *a,
-                     struct reminder_text *out, struct error *err)
+int reminder_text_read_last(const char *all, const struct time_zone *zone, int64_t now_ms,
+                            struct arena *a, struct reminder_text *out, struct error *err)
 {
         const char *starts[WORDS_BACK] = { NULL }, *end = all + strlen(all);
         size_t count = 0;
@@ -153,5 +152,5 @@ int reminder_text_read(const char *when, const char *text, const struct time_zon
         all = skip_word(all, "me");
         if (read_first(all, zone, now_ms, a, out, err) == 0)
                 return 0;
-        return read_last(skip_binding(all), zone, now_ms, a, out, err) == 1 ? 0 : -1;
+        return reminder_text_read_last(skip_binding(all), zone, now_ms, a, out, err) == 1 ? 0 : -1;
 }

@@ -21,5 +21,8 @@ struct reminder_text {
 int reminder_text_read(const char *when, const char *text, const struct time_zone *zone,
                        int64_t now_ms, struct arena *a, struct reminder_text *out,
                        struct error *err);
+/* The time is last: "call mum in 30 minutes". 1; 0: it is not; -1. */
+int reminder_text_read_last(const char *all, const struct time_zone *zone, int64_t now_ms,
+                            struct arena *a, struct reminder_text *out, struct error *err);
 
 #endif

@@ -185,6 +185,19 @@ static void an_event_is_planned_as_people_write_it(void **state)
         assert_string_equal(rows_list(w->store, "type FROM journal"), "calendar.created");
 }
 
+static void the_title_may_come_before_the_time(void **state)
+{
+        struct world *w = *state;
+
+        speak_as(w, "1", "Ann");
+        expect(w, "new To Catan friday 20:00; seats 4",
+               "**To Catan** is planned: Fri 20 Nov 2026, 20:00");
+        assert_string_equal(rows_text(w->store, "title FROM calendar_events"), "To Catan");
+        assert_int_equal(rows_number(w->store, "starts_ms FROM calendar_events"),
+                         1795201200LL * 1000);
+        expect(w, "new Catan every friday 20:00", "happens once");
+}
+
 static void mistakes_are_explained(void **state)
 {
         struct world *w = *state;
@@ -617,6 +630,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
                 TEST(an_event_is_planned_as_people_write_it),
+                TEST(the_title_may_come_before_the_time),
                 TEST(mistakes_are_explained),
                 TEST(the_same_request_plans_one_event),
                 TEST(others_neither_see_nor_change_it),

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "rows/person_row.h"
 #include "schedule/reach.h"
-#include "schedule/when.h"
+#include "schedule/reminder_text.h"
 
 #define TITLE_MAX       100 /* characters, as on Discord */
 #define PLACE_MAX       100
@@ -336,6 +336,7 @@ static int read_times(struct store_tx *tx, struct calendar_request *q,
         int64_t before = row->starts_ms, span;
         struct error wrong = { 0 };
         struct time_zone *zone = NULL;
+        struct reminder_text last = { 0 };
         struct when w;
 
         if (zone_of(tx, q, row->timezone, &row->timezone, &zone, err) < 0)
@@ -345,7 +346,18 @@ static int read_times(struct store_tx *tx, struct calendar_request *q,
         if (f->starts_ms > 0) {
                 row->starts_ms = f->starts_ms;
         } else if (f->when) {
-                if (when_parse(f->when, zone, q->said_ms, &w, &wrong) < 0)
+                int rc = when_parse(f->when, zone, q->said_ms, &w, &wrong);
+
+                if (rc == 0 && f->title_follows) {
+                        row->title = f->when + w.used;
+                } else if (f->title_follows &&
+                           reminder_text_read_last(f->when, zone, q->said_ms, &q->arena, &last,
+                                                   NULL) == 1) { /* "Chess friday 20:00" */
+                        row->title = last.text;
+                        w = last.when;
+                        rc = 0;
+                }
+                if (rc < 0)
                         calendar_request_refuse(q, wrong.kind, "%s", wrong.text);
                 else if (w.at_ms == 0)
                         calendar_request_refuse(q, ERR_INVALID,
@@ -354,8 +366,6 @@ static int read_times(struct store_tx *tx, struct calendar_request *q,
                                                 f->when);
                 else
                         row->starts_ms = w.at_ms;
-                if (!calendar_request_is_refused(q) && f->title_follows)
-                        row->title = f->when + w.used;
         }
         if (f->ends_ms > 0)
                 length = f->ends_ms - row->starts_ms;

@@ -31,7 +31,7 @@ enum calendar_action {
 struct calendar_fields {
         const char *title, *description, *place;
         const char *when;   /* "friday 20:00", see when.h */
-        bool title_follows; /* ... and the title after it: "friday 20:00 Chess" */
+        bool title_follows; /* ... and the title after it, or before: "friday 20:00 Chess" */
         const char *until;  /* a time, or how long: "23:00", "3h" */
         int64_t starts_ms, ends_ms;
         const char *timezone;
