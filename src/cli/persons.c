@@ -13,14 +13,14 @@
 static void print_reach(const json_t *p)
 {
         const json_t *cap = json_object_get(p, "dailyCap");
-        const char *timezone = json_str(p, "timezone", NULL),
-                   *quiet = json_str(p, "quietHours", NULL), *at = json_str(p, "reachAt", NULL);
+        const char *zone = json_str(p, "timezone", NULL), *quiet = json_str(p, "quietHours", NULL),
+                   *at = json_str(p, "reachAt", NULL);
         const char *sep = "         ";
 
-        if (!timezone && !quiet && !at && !json_is_integer(cap))
+        if (!zone && !quiet && !at && !json_is_integer(cap))
                 return;
-        if (timezone) {
-                print_field(stdout, sep, timezone, 64);
+        if (zone) {
+                print_field(stdout, sep, zone, 64);
                 sep = ", ";
         }
         if (quiet) {

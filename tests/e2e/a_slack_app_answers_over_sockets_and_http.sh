@@ -33,7 +33,7 @@ tell gateway '{"action":"disconnect","reason":"warning","ms":200}'
 tell send '{"from":"ada","channel":"general","text":"<@dragoman> during a refresh"}'
 next message 'during a refresh'
 tell command '{"from":"ada","channel":"general","name":"/dragoman","text":"help"}'
-next ephemeral '/stop'
+next ephemeral '/dragoman stop'
 every_call_was_valid
 # the app is removed: the adapter stops, and says what to do
 tell gateway '{"action":"uninstall"}'
@@ -60,6 +60,6 @@ tell endpoint "{\"url\":\"$url\",\"interactive_url\":\"$url\",\"command_url\":\"
 tell send '{"from":"ada","channel":"general","text":"<@dragoman> over HTTP"}'
 next message 'over HTTP'
 tell command '{"from":"ada","channel":"general","name":"/dragoman","text":"help"}'
-next ephemeral '/stop'
+next ephemeral '/dragoman stop'
 every_call_was_valid
 stop
