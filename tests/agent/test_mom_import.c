@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "../lib/rows.h"
+#include "../lib/rows_rig.h"
 #include "../lib/scratch.h"
 #include "agent/workspace/mom_import.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "rows/schema.h"
 #include "rows/step_row.h"
 
 struct world {
@@ -31,13 +31,10 @@ struct world {
 static int setup(void **state)
 {
         struct world *w = mem_zalloc(sizeof(*w));
-        struct error err;
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
 
         w->from = scratch_new();
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        assert_non_null(w->store);
+        w->dir = scratch_new();
+        w->store = rows_rig_open(w->dir);
         buf_init(&w->notes, 0);
         *state = w;
         return 0;

@@ -8,48 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/scratch.h"
+#include "../lib/rows_rig.h"
 #include "base/buf.h"
-#include "base/mem.h"
 #include "rows/calendar_row.h"
-#include "rows/schema.h"
-
-struct world {
-        char *dir;
-        struct store *store;
-};
-
-static int setup(void **state)
-{
-        struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
-
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
-        *state = w;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct world *w = *state;
-
-        store_close(w->store);
-        scratch_free(w->dir);
-        free(w);
-        return 0;
-}
-
-static void run(struct world *w, store_fn *fn)
-{
-        struct error err = { 0 };
-
-        if (store_write_now(w->store, fn, w, &err) != 0)
-                fail_msg("%s", err.text);
-}
 
 static struct calendar_event_row sample(const char *uid, int64_t starts_ms)
 {
@@ -123,7 +84,7 @@ static int follow_changes(struct store_tx *tx, void *arg, struct error *err)
 
 static void rows_that_are_ahead_of_what_people_see_are_found(void **state)
 {
-        run(*state, follow_changes);
+        rows_rig_run(*state, follow_changes);
 }
 
 static int list_rows(struct store_tx *tx, void *arg, struct error *err)
@@ -156,7 +117,7 @@ static int list_rows(struct store_tx *tx, void *arg, struct error *err)
 
 static void events_are_listed_by_start_and_pruned_by_end(void **state)
 {
-        run(*state, list_rows);
+        rows_rig_run(*state, list_rows);
 }
 
 static int64_t join(struct store_tx *tx, int64_t person, const char *id, enum calendar_answer as,
@@ -211,17 +172,15 @@ static int queue_members(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_waiting_list_has_an_order(void **state)
 {
-        run(*state, queue_members);
+        rows_rig_run(*state, queue_members);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(rows_that_are_ahead_of_what_people_see_are_found,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(events_are_listed_by_start_and_pruned_by_end, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(a_waiting_list_has_an_order, setup, teardown),
+                ROWS_RIG_CASE(rows_that_are_ahead_of_what_people_see_are_found),
+                ROWS_RIG_CASE(events_are_listed_by_start_and_pruned_by_end),
+                ROWS_RIG_CASE(a_waiting_list_has_an_order),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,48 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/scratch.h"
+#include "../lib/rows_rig.h"
 #include "base/mem.h"
 #include "rows/journal_row.h"
 #include "rows/meta_row.h"
-#include "rows/schema.h"
-
-struct world {
-        char *dir;
-        struct store *store;
-};
-
-static int setup(void **state)
-{
-        struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
-
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
-        *state = w;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct world *w = *state;
-
-        store_close(w->store);
-        scratch_free(w->dir);
-        free(w);
-        return 0;
-}
-
-static void must_write(struct world *w, store_fn *fn)
-{
-        struct error err = { 0 };
-
-        if (store_write_now(w->store, fn, NULL, &err) != 0)
-                fail_msg("%s", err.text);
-}
 
 static int use_events(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -86,7 +48,7 @@ static int use_events(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_key_is_unique_per_adapter_and_without_one(void **state)
 {
-        must_write(*state, use_events);
+        rows_rig_run(*state, use_events);
 }
 
 static int use_meta(struct store_tx *tx, void *arg, struct error *err)
@@ -111,16 +73,14 @@ static int use_meta(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_value_is_replaced_only_on_request(void **state)
 {
-        must_write(*state, use_meta);
+        rows_rig_run(*state, use_meta);
 }
-
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(a_key_is_unique_per_adapter_and_without_one),
-                CASE(a_value_is_replaced_only_on_request),
+                ROWS_RIG_CASE(a_key_is_unique_per_adapter_and_without_one),
+                ROWS_RIG_CASE(a_value_is_replaced_only_on_request),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,52 +9,9 @@
 #include <string.h>
 
 #include "../lib/rows.h"
-#include "../lib/scratch.h"
+#include "../lib/rows_rig.h"
 #include "base/buf.h"
-#include "base/mem.h"
 #include "rows/schedule_row.h"
-#include "rows/schema.h"
-
-struct world {
-        char *dir;
-        struct store *store;
-        struct buf found;
-        struct schedule_filter filter;
-};
-
-static int setup(void **state)
-{
-        struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
-
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
-        buf_init(&w->found, 0);
-        *state = w;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct world *w = *state;
-
-        buf_release(&w->found);
-        store_close(w->store);
-        scratch_free(w->dir);
-        free(w);
-        return 0;
-}
-
-static void run(struct world *w, store_fn *fn)
-{
-        struct error err = { 0 };
-
-        if (store_write_now(w->store, fn, w, &err) != 0)
-                fail_msg("%s", err.text);
-}
 
 static struct schedule_row reminder(const char *name, int64_t next_ms)
 {
@@ -86,14 +43,14 @@ static int64_t insert(struct store_tx *tx, const struct schedule_row *row, int e
 }
 
 /* "a b c" */
-static const char *names(struct world *w, struct store_stmt *s)
+static const char *names(struct rows_rig *r, struct store_stmt *s)
 {
         struct schedule_row row;
 
-        buf_clear(&w->found);
+        buf_clear(&r->found);
         while (schedule_row_next(s, &row, NULL) == 1)
-                buf_addf(&w->found, "%s%s", w->found.len ? " " : "", row.name);
-        return w->found.len ? w->found.data : "";
+                buf_addf(&r->found, "%s%s", r->found.len ? " " : "", row.name);
+        return r->found.len ? r->found.data : "";
 }
 
 /* ---- schedules ---- */
@@ -141,7 +98,7 @@ static int keep_all(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_schedule_is_kept_as_it_was_made(void **state)
 {
-        run(*state, keep_all);
+        rows_rig_run(*state, keep_all);
 }
 
 static int advance(struct store_tx *tx, void *arg, struct error *err)
@@ -169,13 +126,14 @@ static int advance(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_time_is_moved_on_once(void **state)
 {
-        run(*state, advance);
+        rows_rig_run(*state, advance);
 }
 
 static int list(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct world *w = arg;
+        struct rows_rig *r = arg;
         struct schedule_row row = reminder("a", 3000);
+        struct schedule_filter filter = { .limit = 10 };
         enum schedule_state active = SCHEDULE_ACTIVE;
         int64_t a = insert(tx, &row, 1);
 
@@ -188,25 +146,24 @@ static int list(struct store_tx *tx, void *arg, struct error *err)
         row.adapter = row.channel = NULL; /* wherever the person is */
         row.source = "notice";
         insert(tx, &row, 1);
-        w->filter = (struct schedule_filter){ .limit = 10 };
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "c b a");
-        assert_string_equal(names(w, schedule_row_list_next(tx, &w->filter)), "b c a");
-        assert_string_equal(names(w, schedule_row_list_due(tx, 2000, 10)), "b c");
-        assert_string_equal(names(w, schedule_row_list_due(tx, 2000, 1)), "b");
-        w->filter.person = 3;
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "c a");
-        w->filter.source = "notice";
-        assert_string_equal(names(w, schedule_row_list_next(tx, &w->filter)), "c");
-        w->filter = (struct schedule_filter){ .adapters = ",tg,", .limit = 10 };
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "a");
-        w->filter = (struct schedule_filter){ .adapter = "dc", .channel = "42", .limit = 10 };
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "b");
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "c b a");
+        assert_string_equal(names(r, schedule_row_list_next(tx, &filter)), "b c a");
+        assert_string_equal(names(r, schedule_row_list_due(tx, 2000, 10)), "b c");
+        assert_string_equal(names(r, schedule_row_list_due(tx, 2000, 1)), "b");
+        filter.person = 3;
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "c a");
+        filter.source = "notice";
+        assert_string_equal(names(r, schedule_row_list_next(tx, &filter)), "c");
+        filter = (struct schedule_filter){ .adapters = ",tg,", .limit = 10 };
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "a");
+        filter = (struct schedule_filter){ .adapter = "dc", .channel = "42", .limit = 10 };
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "b");
         assert_int_equal(schedule_row_cancel(tx, a, "no tea", 100, NULL), 1);
         assert_int_equal(schedule_row_cancel(tx, a, "no tea", 100, NULL), 0);
-        w->filter = (struct schedule_filter){ .state = &active, .limit = 10 };
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "c b");
-        w->filter.before = 3;
-        assert_string_equal(names(w, schedule_row_list(tx, &w->filter)), "b");
+        filter = (struct schedule_filter){ .state = &active, .limit = 10 };
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "c b");
+        filter.before = 3;
+        assert_string_equal(names(r, schedule_row_list(tx, &filter)), "b");
         assert_int_equal(schedule_row_count(tx, 3, 10, NULL), 1);
         assert_int_equal(schedule_row_count(tx, 0, 3, NULL), 2);
         return 0;
@@ -214,7 +171,7 @@ static int list(struct store_tx *tx, void *arg, struct error *err)
 
 static void schedules_are_found_by_what_one_asks_for(void **state)
 {
-        run(*state, list);
+        rows_rig_run(*state, list);
 }
 
 /* ---- ticks ---- */
@@ -260,7 +217,7 @@ static int live(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_tick_is_claimed_and_ended_once(void **state)
 {
-        run(*state, live);
+        rows_rig_run(*state, live);
 }
 
 static int cancel_with_ticks(struct store_tx *tx, void *arg, struct error *err)
@@ -290,7 +247,7 @@ static int cancel_with_ticks(struct store_tx *tx, void *arg, struct error *err)
 
 static void cancelling_skips_what_waits_and_lets_what_runs_end(void **state)
 {
-        run(*state, cancel_with_ticks);
+        rows_rig_run(*state, cancel_with_ticks);
 }
 
 static int read_damaged(struct store_tx *tx, void *arg, struct error *err)
@@ -318,24 +275,22 @@ static int insert_one(struct store_tx *tx, void *arg, struct error *err)
 
 static void an_unknown_state_is_that_of_an_ended_schedule(void **state)
 {
-        struct world *w = *state;
+        struct rows_rig *r = *state;
 
-        run(w, insert_one);
-        rows_update(w->store, "schedules SET state = 'asleep'", 0, 0);
-        run(w, read_damaged);
+        rows_rig_run(r, insert_one);
+        rows_update(r->store, "schedules SET state = 'asleep'", 0, 0);
+        rows_rig_run(r, read_damaged);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(a_schedule_is_kept_as_it_was_made),
-                TEST(a_time_is_moved_on_once),
-                TEST(schedules_are_found_by_what_one_asks_for),
-                TEST(a_tick_is_claimed_and_ended_once),
-                TEST(cancelling_skips_what_waits_and_lets_what_runs_end),
-                TEST(an_unknown_state_is_that_of_an_ended_schedule),
+                ROWS_RIG_CASE(a_schedule_is_kept_as_it_was_made),
+                ROWS_RIG_CASE(a_time_is_moved_on_once),
+                ROWS_RIG_CASE(schedules_are_found_by_what_one_asks_for),
+                ROWS_RIG_CASE(a_tick_is_claimed_and_ended_once),
+                ROWS_RIG_CASE(cancelling_skips_what_waits_and_lets_what_runs_end),
+                ROWS_RIG_CASE(an_unknown_state_is_that_of_an_ended_schedule),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,53 +9,11 @@
 #include <string.h>
 
 #include "../lib/rows.h"
-#include "../lib/scratch.h"
+#include "../lib/rows_rig.h"
 #include "base/buf.h"
-#include "base/mem.h"
 #include "rows/prune_row.h"
-#include "rows/schema.h"
 #include "rows/step_row.h"
 #include "rows/turn_row.h"
-
-struct world {
-        char *dir;
-        struct store *store;
-        struct buf found;
-};
-
-static int setup(void **state)
-{
-        struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
-
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
-        buf_init(&w->found, 0);
-        *state = w;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct world *w = *state;
-
-        buf_release(&w->found);
-        store_close(w->store);
-        scratch_free(w->dir);
-        free(w);
-        return 0;
-}
-
-static void run(struct world *w, store_fn *fn)
-{
-        struct error err = { 0 };
-
-        if (store_write_now(w->store, fn, w, &err) != 0)
-                fail_msg("%s", err.text);
-}
 
 static void add_turn(struct store_tx *tx, int64_t id)
 {
@@ -114,25 +72,25 @@ static int use_fence(struct store_tx *tx, void *arg, struct error *err)
 
 static void a_step_needs_its_turns_fence_and_a_call_starts_once(void **state)
 {
-        struct world *w = *state;
+        struct rows_rig *r = *state;
 
-        run(w, use_fence);
-        assert_int_equal(rows_count(w->store, "steps"), 3);
+        rows_rig_run(r, use_fence);
+        assert_int_equal(rows_count(r->store, "steps"), 3);
 }
 
-static const char *listed(struct world *w, struct store_stmt *s)
+static const char *listed(struct rows_rig *r, struct store_stmt *s)
 {
         struct step_row row;
 
-        buf_clear(&w->found);
+        buf_clear(&r->found);
         while (step_row_next(s, &row, NULL) == 1)
-                buf_addf(&w->found, "%lld:%s ", (long long)row.id, step_kind_name(row.kind));
-        return w->found.data;
+                buf_addf(&r->found, "%lld:%s ", (long long)row.id, step_kind_name(row.kind));
+        return r->found.data;
 }
 
 static int use_lists(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct world *w = arg;
+        struct rows_rig *r = arg;
 
         (void)err;
         for (int64_t i = 1; i <= 3; i++)
@@ -142,22 +100,22 @@ static int use_lists(struct store_tx *tx, void *arg, struct error *err)
         add(tx, 2, 7, STEP_USER, NULL, NULL, 0);
         add(tx, 2, 7, STEP_USER, "s", NULL, 0);
         add(tx, 2, 7, STEP_COMPACTION, "s", NULL, 4);
-        assert_string_equal(listed(w, step_row_list(tx, 1, NULL, 0)),
+        assert_string_equal(listed(r, step_row_list(tx, 1, NULL, 0)),
                             "1:user 2:assistant 3:user 4:user ");
-        assert_string_equal(listed(w, step_row_list(tx, 1, NULL, 2)), "3:user 4:user ");
-        assert_string_equal(listed(w, step_row_list(tx, 1, "s", 0)), "4:user 5:compaction ");
-        assert_string_equal(listed(w, step_row_list_turn(tx, 1)), "1:user 2:assistant ");
+        assert_string_equal(listed(r, step_row_list(tx, 1, NULL, 2)), "3:user 4:user ");
+        assert_string_equal(listed(r, step_row_list(tx, 1, "s", 0)), "4:user 5:compaction ");
+        assert_string_equal(listed(r, step_row_list_turn(tx, 1)), "1:user 2:assistant ");
         add(tx, 3, 7, STEP_COMPACTION, NULL, NULL, 3);
         add(tx, 3, 7, STEP_USER, NULL, NULL, 0);
-        assert_string_equal(listed(w, step_row_list(tx, 1, NULL, 0)),
+        assert_string_equal(listed(r, step_row_list(tx, 1, NULL, 0)),
                             "3:user 4:user 6:compaction 7:user ");
-        assert_string_equal(listed(w, step_row_list(tx, 2, NULL, 0)), "");
+        assert_string_equal(listed(r, step_row_list(tx, 2, NULL, 0)), "");
         return 0;
 }
 
 static void a_list_begins_with_what_the_last_compaction_kept(void **state)
 {
-        run(*state, use_lists);
+        rows_rig_run(*state, use_lists);
 }
 
 static int use_costs(struct store_tx *tx, void *arg, struct error *err)
@@ -188,10 +146,10 @@ static int use_costs(struct store_tx *tx, void *arg, struct error *err)
 
 static void costs_are_summed_by_person_and_old_steps_go(void **state)
 {
-        struct world *w = *state;
+        struct rows_rig *r = *state;
 
-        run(w, use_costs);
-        assert_int_equal(rows_count(w->store, "steps"), 1);
+        rows_rig_run(r, use_costs);
+        assert_int_equal(rows_count(r->store, "steps"), 1);
 }
 
 static void kinds_are_named(void **state)
@@ -209,12 +167,9 @@ static void kinds_are_named(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_step_needs_its_turns_fence_and_a_call_starts_once,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(a_list_begins_with_what_the_last_compaction_kept,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(costs_are_summed_by_person_and_old_steps_go, setup,
-                                                teardown),
+                ROWS_RIG_CASE(a_step_needs_its_turns_fence_and_a_call_starts_once),
+                ROWS_RIG_CASE(a_list_begins_with_what_the_last_compaction_kept),
+                ROWS_RIG_CASE(costs_are_summed_by_person_and_old_steps_go),
                 cmocka_unit_test(kinds_are_named),
         };
 

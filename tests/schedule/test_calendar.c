@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "../lib/rows.h"
+#include "../lib/rows_rig.h"
 #include "../lib/scratch.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "rows/person_row.h"
-#include "rows/schema.h"
 #include "schedule/calendar/calendar_private.h"
 
 #define NOW     (1794823200LL * 1000) /* Monday 2026-11-16 10:00 UTC */
@@ -36,13 +36,9 @@ struct world {
 static int setup(void **state)
 {
         struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
 
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
+        w->dir = scratch_new();
+        w->store = rows_rig_open(w->dir);
         w->conf.timezone = mem_strdup("Europe/Berlin");
         w->now_ms = NOW;
         *state = w;

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "../lib/rows.h"
+#include "../lib/rows_rig.h"
 #include "../lib/scratch.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "rows/person_row.h"
-#include "rows/schema.h"
 #include "schedule/reach.h"
 #include "schedule/schedule.h"
 
@@ -80,13 +80,9 @@ static int add_people(struct store_tx *tx, void *arg, struct error *err)
 static int setup(void **state)
 {
         struct world *w = mem_zalloc(sizeof(*w));
-        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
-        struct error err = { 0 };
 
-        o.dir = w->dir = scratch_new();
-        w->store = store_open(NULL, &o, &err);
-        if (!w->store)
-                fail_msg("%s", err.text);
+        w->dir = scratch_new();
+        w->store = rows_rig_open(w->dir);
         buf_init(&w->found, 0);
         w->conf.timezone = mem_strdup("UTC");
         w->conf.daily_cap = 3;
