@@ -7,16 +7,15 @@ start_sim discord
 general=900000000000000002
 echo '{ "agents": { "echo": { "type": "echo" } } }' >"$dir/config.json"
 tool() { post "/api/v2/instances/discord/tools/$1" "{\"arguments\":$2}"; }
-is() { api /api/v2/instances/discord | grep -q "$1"; }
 
 export DISCORD_BOT_TOKEN=some.wrong.token DISCORD_API_BASE="$sim/api/v10"
 launch
-await is 'Discord does not know this bot token'
+await is discord 'Discord does not know this bot token'
 stop
 
 export DISCORD_BOT_TOKEN=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token DISCORD_ADMIN_IDS=42 DISCORD_CHANNEL_IDS=$general
 start
-await is '"connected"'
+await is discord '"connected"'
 contains "$(api /api/v2/instances/discord)" '"profileName":"dragoman"'
 contains "$("$DRAGOMAN" doctor "$dir" || true)" 'adapter discord is connected as dragoman'
 # opens the DM of an operator who never wrote

@@ -5,7 +5,6 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim slack
 echo '{ "agents": { "echo": { "type": "echo" } } }' >"$dir/config.json"
-is() { api "/api/v2/instances/$1" | grep -qF "$2"; }
 tell() { curl -sSf "$sim/sim/$1" -d "$2" >/dev/null; }
 
 # without an app-level token, and with a token that Slack does not know

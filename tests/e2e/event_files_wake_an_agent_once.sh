@@ -3,19 +3,7 @@
 # nothing to say asks no model, and a broken file is set aside with a note.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-start_sim llm
-model=$sim
-start_sim discord
-cat >"$dir/config.json" <<JSON
-{ "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
-  "adapters": { "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$sim/api/v10", "dm": ["everyone"], "debounceMs": 0, "rateLimit": { "turns": 0 },
-                        "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
-JSON
-start
-await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
-
-says() { curl -sS "$sim/sim/send" -d "{\"from\":42,\"text\":\"$1\"}" >/dev/null; }
-requests() { curl -sS "$model/sim/calls?kind=messages&limit=1000"; }
+start_agent_on_discord
 events=$dir/workspace/events
 
 says 'say Hello.'

@@ -86,12 +86,31 @@ next() {
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
         contains "$shown" "$2"
 }
+# The built-in agent on Discord ("dc"): $model is the address of the simulated model, $sim that of Discord.
+start_agent_on_discord() {
+        start_sim llm
+        model=$sim
+        start_sim discord
+        cat >"$dir/config.json" <<JSON
+{ "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
+  "adapters": { "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$sim/api/v10", "dm": ["everyone"], "debounceMs": 0, "rateLimit": { "turns": 0 },
+                        "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
+JSON
+        start
+        await is dc '"connected"'
+}
+# says TEXT: a direct message to the bot, written as in JSON. Scripts with several people have their own.
+says() { curl -sS "$sim/sim/send" -d "{\"from\":42,\"text\":\"$1\"}" >/dev/null; }
+# All requests to the model, with what the tools answered.
+requests() { curl -sS "$model/sim/calls?kind=messages&limit=1000"; }
 every_call_was_valid() { contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'; }
 
 api() { curl -sS --max-time 100 -H "x-api-key: $key" "http://$addr$1" "${@:2}"; }
 post() { api "$1" -H 'Content-Type: application/json' -d "$2"; }
 # say ADAPTER TEXT: sends a message, written as in JSON, and prints the response with the answer.
 say() { post "/api/v2/messages/inbound?wait=${patience}000" "{\"instanceId\":\"$1\",\"text\":\"$2\"}"; }
+# is ADAPTER TEXT: does its state contain the text?
+is() { api "/api/v2/instances/$1" | grep -qF "$2"; }
 run() { "$DRAGOMAN" "$@" --dir "$dir"; }
 # The id of the approval that is open.
 open_id() { run approvals list --json | grep -o '"id": "apr-[0-9]*"' | grep -o 'apr-[0-9]*'; }

@@ -9,7 +9,7 @@ cat >"$dir/config.json" <<JSON
                         "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
 JSON
 start
-await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
+await is tg '"connected"'
 curl -sS "$sim/sim/send" -d '{"from":42,"text":"hello"}' >/dev/null
 next message '"text":"hello"'
 

@@ -11,7 +11,7 @@ cat >"$dir/config.json" <<JSON
                         "channels": ["*"], "dm": ["*"], "debounceMs": 0, "rateLimit": { "turns": 0 } } } }
 JSON
 start
-await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances/sl | grep -q '\"connected\"'"
+await is sl '"connected"'
 
 # says TEXT: in a channel, written as in JSON.
 says() { curl -sSf "$sim/sim/send" -d "{\"from\":\"ada\",\"channel\":\"general\",\"text\":\"<@dragoman> $1\"}" >/dev/null; }

@@ -17,7 +17,6 @@ cat >"$dir/config.json" <<END
   "agents": { "echo": { "type": "echo" } }
 }
 END
-is() { api "/api/v2/instances/$1" | grep -qF "$2"; }
 start
 for name in dc sl tg; do await is $name '"connected"'; done
 # pages of libraries that are needed for the start are given back a little later

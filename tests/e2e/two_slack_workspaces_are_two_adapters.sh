@@ -4,7 +4,6 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim slack
 tell() { curl -sSf "$sim/sim/$1" -d "$2" >/dev/null; }
-is() { api "/api/v2/instances/$1" | grep -qF "$2"; }
 tell teams '{"id":"T2","name":"Other"}'
 made=$(curl -sSf "$sim/sim/apps" -d '{"token":"xoxb-second","app_token":"xapp-second","team":"T2"}')
 second=$(printf '%s' "$made" | sed 's/.*"app":"\([A-Z0-9]*\)".*/\1/')
