@@ -484,6 +484,7 @@ static int open_road(struct daemon *d, struct error *err)
                                .upload_max = adapters_upload_max,
                                .draft_ms = adapters_draft_ms,
                                .command_prefix = adapters_command_prefix,
+                               .user_link = adapters_user_link,
                                .shows_typing = adapters_shows_typing },
         };
 

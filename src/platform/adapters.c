@@ -320,6 +320,13 @@ const char *adapters_command_prefix(struct adapters *as, const char *adapter)
         return a ? a->ops->command_prefix : NULL;
 }
 
+const char *adapters_user_link(struct adapters *as, const char *adapter)
+{
+        const struct adapter *a = adapters_find(as, adapter);
+
+        return a ? a->ops->user_link : NULL;
+}
+
 int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *channel,
                           const char *thread)
 {

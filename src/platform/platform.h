@@ -88,6 +88,7 @@ struct platform_ops {
         const char *token_variable;  /* environment variable that may hold it; NULL: none */
         const char *command_help;    /* how people write /stop here; NULL: as it is */
         const char *command_prefix;  /* what precedes "stop" then; NULL: "/" */
+        const char *user_link;       /* with an id a link to a user; NULL: `@id` mentions them */
         unsigned can;                /* ADAPTER_*; `abilities` may narrow it */
         struct markdown_limits text; /* dialect, unit, longest message and caption */
         int64_t upload_max;          /* bytes of a file, at best; with ADAPTER_FILES */
@@ -313,6 +314,7 @@ void adapters_release_files(struct held_files *held);
 const struct road_tool *adapters_tool_at(struct adapters *as, const char *adapter, size_t i);
 int64_t adapters_upload_max(struct adapters *as, const char *adapter);
 const char *adapters_command_prefix(struct adapters *as, const char *adapter);
+const char *adapters_user_link(struct adapters *as, const char *adapter);
 int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *channel,
                           const char *thread);
 bool adapters_shows_typing(struct adapters *as, const char *adapter, const char *channel,

@@ -322,6 +322,23 @@ const struct setting_list *road_admins(const struct road *r, const char *adapter
         return admins;
 }
 
+void road_mention(const struct road *r, const char *adapter, const char *id, const char *name,
+                  struct buf *out)
+{
+        const struct road_platforms *p = &r->platforms;
+        const char *link = p->user_link ? p->user_link(p->adapters, adapter) : NULL;
+
+        if (!link) {
+                buf_addf(out, "@%s", id);
+                return;
+        }
+        buf_addch(out, '[');
+        for (const char *c = name; *c; c++)
+                if (!strchr("[]()<>\\`*_~\n\r", *c)) /* no markup */
+                        buf_addch(out, *c);
+        buf_addf(out, "](%s%s)", link, id);
+}
+
 int64_t road_upload_max(const struct road *r, const char *adapter)
 {
         const struct road_platforms *p = &r->platforms;

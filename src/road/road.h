@@ -97,6 +97,9 @@ void road_adapter_stats(const struct road *r, const char *adapter, struct adapte
 
 /* The text with its commands, such as `/stop`, as people write them there. Yours to free. */
 char *command_spell(const struct road *r, const char *adapter, const char *text);
+/* Appends Markdown that mentions a user; the name, any text, is for platforms that need one. */
+void road_mention(const struct road *r, const char *adapter, const char *id, const char *name,
+                  struct buf *out);
 
 /* ---- for agents ---- */
 

@@ -56,7 +56,7 @@ static const char *delivery_key(int64_t delivery, char out[KEY_SIZE])
 /* ---- the plan ---- */
 
 struct message_adapter {
-        char *name, *platform;
+        char *name;
         unsigned can;
 };
 
@@ -90,10 +90,8 @@ static void forget_results(struct message_plan *p)
 static void plan_free(struct message_plan *p)
 {
         forget_results(p);
-        for (size_t i = 0; i < p->adapter_count; i++) {
+        for (size_t i = 0; i < p->adapter_count; i++)
                 free(p->adapters[i].name);
-                free(p->adapters[i].platform);
-        }
         free(p->adapters);
         for (size_t i = 0; i < p->admin_count; i++)
                 free(p->admins[i]);
@@ -127,7 +125,7 @@ static struct message_plan *plan_new(struct schedule *s, int64_t tick)
         for (size_t i = 0; s->env.adapter_at(s->env.arg, i, &name, &platform); i++) {
                 p->adapters = mem_realloc(p->adapters, (i + 1) * sizeof(*p->adapters));
                 p->adapters[p->adapter_count++] =
-                        (struct message_adapter){ mem_strdup(name), mem_strdup(platform),
+                        (struct message_adapter){ mem_strdup(name),
                                                   road_abilities(s->env.road, name) };
                 add_admins(p, name, platform);
         }
@@ -617,34 +615,21 @@ static void on_event(void *arg, const struct bus_event *e)
 
 /* ---- sending ---- */
 
-/* The person by name, where others read along: a mention that the platform renders. */
-static void add_mention(const struct message_plan *p, const struct message_adapter *adapter,
-                        const char *id, struct buf *out)
-{
-        if (strcmp(adapter->platform, "telegram") != 0) {
-                buf_addf(out, "@%s: ", id);
-                return;
-        }
-        buf_addch(out, '[');
-        for (const char *c = p->name ? p->name : "you"; *c; c++)
-                if (!strchr("[]()<>\\`*_~\n\r", *c)) /* no markup */
-                        buf_addch(out, *c);
-        buf_addf(out, "](tg://user?id=%s): ", id);
-}
-
 static void add_text(const struct message_plan *p, const struct reach_address *to, struct buf *out)
 {
         const struct tick_run *t = p->run;
         const struct schedule_row *row = t->row;
         const char *mention = json_string_value(json_object_get(t->options, "mention"));
-        const struct message_adapter *adapter = adapter_named(p, to->adapter);
         bool there = row->adapter && is_same(row->adapter, to->adapter) &&
                      is_same(row->channel, to->channel);
 
         if (strcmp(row->source, "reminder") == 0)
                 buf_addstr(out, "⏰ ");
-        if (mention && there && adapter)
-                add_mention(p, adapter, mention, out);
+        if (mention && there) { /* others read along */
+                road_mention(p->schedule->env.road, to->adapter, mention, p->name ? p->name : "you",
+                             out);
+                buf_addstr(out, ": ");
+        }
         if (strcmp(row->source, "calendar") == 0) { /* words of ours, which may name commands */
                 char *text = command_spell(p->schedule->env.road, to->adapter, row->text);
 

@@ -232,6 +232,8 @@ struct road_platforms {
                             const char *thread);
         /* How commands begin there: "/dragoman " before "stop"; NULL: "/". May be NULL. */
         const char *(*command_prefix)(struct adapters *as, const char *adapter);
+        /* What makes a link of a user's id there; NULL: `@id` is a mention. May be NULL. */
+        const char *(*user_link)(struct adapters *as, const char *adapter);
         /* With ADAPTER_TYPING: does it show there? May be NULL: everywhere. */
         bool (*shows_typing)(struct adapters *as, const char *adapter, const char *channel,
                              const char *thread);
