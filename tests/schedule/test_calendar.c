@@ -121,6 +121,13 @@ static void expect(struct world *w, const char *args, const char *part)
                 fail_msg("/event %s: \"%s\" is not in \"%s\"", args, part, said);
 }
 
+/* Ann plans cal-1, and goes on speaking. */
+static void plan_catan(struct world *w)
+{
+        speak_as(w, "1", "Ann");
+        ask(w, "new friday 20:00 Catan");
+}
+
 struct new_person {
         const char *platform, *user, *name;
         int64_t person;
@@ -237,8 +244,7 @@ static void others_neither_see_nor_change_it(void **state)
 {
         struct world *w = *state;
 
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         speak_as(w, "2", "Ben");
         expect(w, "cancel cal-1", "only who planned");
         expect(w, "change cal-1 seats 2", "only who planned");
@@ -266,8 +272,7 @@ static void an_account_of_the_same_person_has_the_same_rights(void **state)
 
         add_person(w, "discord", "1", "Ann", &ann);
         add_person(w, "telegram", "42", "ann_t", &ann);
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         speak_as(w, "42", "Ann T");
         w->by.adapter = "tg";
         w->by.platform = "telegram";
@@ -422,8 +427,7 @@ static void people_are_invited_by_any_name(void **state)
         int64_t cleo = 0;
 
         add_person(w, "discord", "3", "cleo", &cleo);
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         expect(w, "invite @cleo, <@7>, telegram:55, Bob Smith, @dora",
                "Invited: cleo, discord:7, telegram:55, Bob Smith, @dora.");
         expect(w, "invite per-1 bob", "Already known: cleo");
@@ -468,14 +472,19 @@ static void an_invitation_is_written_for_all_or_none(void **state)
 
 /* ---- reminders and news ---- */
 
+/* How many are still to come. */
+static int64_t reminders(struct world *w)
+{
+        return rows_count(w->store, "schedules WHERE kind = 'one-shot' AND state = 'active'");
+}
+
 static void reminders_follow_the_event_and_its_members(void **state)
 {
         struct world *w = *state;
         int64_t eve = 0;
 
         add_person(w, "telegram", "42", "Eve", &eve);
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         assert_int_equal(rows_number(w->store, "next_ms FROM schedules"),
                          1795201200LL * 1000 - HOUR_MS);
         assert_string_equal(rows_text(w->store, "channel FROM schedules"), "games");
@@ -486,43 +495,37 @@ static void reminders_follow_the_event_and_its_members(void **state)
         w->by.channel = "42";
         expect(w, "yes cal-1", "You are coming");
         /* not in the chat of the event: reminded on their own */
-        assert_int_equal(rows_number(w->store, "count(*) FROM schedules WHERE kind = 'one-shot'"
-                                               " AND state = 'active'"),
-                         2);
+        assert_int_equal(reminders(w), 2);
         assert_non_null(strstr(rows_text(w->store, "text FROM schedules WHERE kind = 'one-shot'"
                                                    " AND person IS NULL"),
                                "Coming: Ann, Eve"));
         speak_as(w, "1", "Ann");
         ask(w, "move cal-1 saturday 20:00");
-        assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'one-shot'"
-                                              " AND state = 'active'"),
-                         2);
+        assert_int_equal(reminders(w), 2);
         assert_int_equal(rows_number(w->store, "min(next_ms) FROM schedules"
                                                " WHERE kind = 'one-shot' AND state = 'active'"),
                          1795201200LL * 1000 + 23 * HOUR_MS);
         /* the chat and Eve hear of the new time: and Eve was invited */
         assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'immediate'"), 3);
         ask(w, "change cal-1 remind off");
-        assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'one-shot'"
-                                              " AND state = 'active'"),
-                         0);
+        assert_int_equal(reminders(w), 0);
         ask(w, "change cal-1 remind 1d");
-        assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'one-shot'"
-                                              " AND state = 'active'"),
-                         2);
+        assert_int_equal(reminders(w), 2);
         ask(w, "cancel");
-        assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'one-shot'"
-                                              " AND state = 'active'"),
-                         0);
+        assert_int_equal(reminders(w), 0);
         assert_int_equal(rows_count(w->store, "schedules WHERE kind = 'immediate'"), 5);
+}
+
+static const char *answer_of_ben(struct world *w)
+{
+        return rows_text(w->store, "status FROM calendar_members WHERE external_id = '2'");
 }
 
 static void an_answer_that_is_told_again_does_not_count_again(void **state)
 {
         struct world *w = *state;
 
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         speak_as(w, "2", "Ben");
         w->answered_ms = NOW + 1000;
         ask(w, "yes");
@@ -531,17 +534,13 @@ static void an_answer_that_is_told_again_does_not_count_again(void **state)
         ask(w, "no");
         w->answered_ms = NOW + 1000; /* the first once more */
         ask(w, "yes");
-        assert_string_equal(
-                rows_text(w->store, "status FROM calendar_members WHERE external_id = '2'"), "no");
+        assert_string_equal(answer_of_ben(w), "no");
         w->answered_ms = NOW + 3000; /* a reaction that is taken back, of an answer that is not */
         w->withdraws = true;
         ask(w, "yes");
-        assert_string_equal(
-                rows_text(w->store, "status FROM calendar_members WHERE external_id = '2'"), "no");
+        assert_string_equal(answer_of_ben(w), "no");
         ask(w, "no");
-        assert_string_equal(
-                rows_text(w->store, "status FROM calendar_members WHERE external_id = '2'"),
-                "invited");
+        assert_string_equal(answer_of_ben(w), "invited");
 }
 
 /* ---- what it looks like ---- */
@@ -615,8 +614,7 @@ static void the_feed_has_one_token_that_can_be_renewed(void **state)
         struct world *w = *state;
         struct error err = { 0 };
 
-        speak_as(w, "1", "Ann");
-        ask(w, "new friday 20:00 Catan");
+        plan_catan(w);
         ask(w, "cancel");
         assert_int_equal(store_write_now(w->store, check_feed, w, &err), 0);
 }
