@@ -60,7 +60,7 @@ stop
 start
 says 43 'call remind {\"when\":\"in 30 minutes\",\"text\":\"call mum\"}\ncall schedule_list {}\nsay I will.'
 next message 'I will.'
-contains "$(curl -sS "$model/sim/calls?kind=messages&limit=1000")" 'Europe/Berlin'
+contains "$(requests)" 'Europe/Berlin'
 contains "$(run schedule next)" 'call mum'
 contains "$(run cron list)" 'take out the bins'
 kill_daemon
@@ -84,7 +84,7 @@ next message 'Still here.'
 says 43 'call remind {\"when\":\"1s\",\"text\":\"look\\nsay I looked.\",\"wake\":true}\nsay Later.'
 next message 'Later.'
 next message 'I looked.'
-contains "$(curl -sS "$model/sim/calls?kind=messages&limit=1000")" 'Asked for by User 43: look'
+contains "$(requests)" 'Asked for by User 43: look'
 
 # the operator
 id=$(run schedule --json | grep -o '"id": "sch-[0-9]*"' | grep -o 'sch-[0-9]*' | head -1)

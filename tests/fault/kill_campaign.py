@@ -28,8 +28,9 @@ def fault_points(of=""):
             if name.endswith(".c"):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     names.update(re.findall(r'fault_point\("([^"]+)"\)', f.read()))
-    check(names, f"no fault points in {SOURCES}")
-    return sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, SCHEDULE_POINTS, *STEP_POINTS))))
+    chosen = sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, SCHEDULE_POINTS, *STEP_POINTS))))
+    check(chosen, f"no fault points {of!r} in {SOURCES}")
+    return chosen
 
 
 def make_plan(rng, points, passes, random_kills):
