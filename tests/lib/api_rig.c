@@ -419,6 +419,19 @@ struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const ch
         return api_rig_receive(&c);
 }
 
+char *api_rig_key_headers(struct api_rig *r, const char *body)
+{
+        struct api_answer a = api_rig_ask(r, "POST", "/api/v2/keys", body);
+        char *headers;
+
+        if (a.status != 201)
+                fail_msg("%s", a.text);
+        headers = mem_printf("Host: %s\r\nx-api-key: %s\r\n", api_address(r->api),
+                             json_str(json_object_get(a.json, "data"), "key", ""));
+        api_answer_release(&a);
+        return headers;
+}
+
 void api_rig_expect(struct api_rig *r, const char *method, const char *path, const char *body,
                     int status, const char *part)
 {

@@ -81,6 +81,8 @@ struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char 
 /* Without the key, with these header lines instead. */
 struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path,
                                  const char *headers, const char *body);
+/* Creates a key from such a body; the header lines of a request with it, yours to free. */
+char *api_rig_key_headers(struct api_rig *r, const char *body);
 /* Asks and fails the test unless the answer has this status and this part (NULL: any). */
 void api_rig_expect(struct api_rig *r, const char *method, const char *path, const char *body,
                     int status, const char *part);
