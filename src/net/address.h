@@ -1,10 +1,11 @@
 /*
- * address: where to listen, as people write it.
+ * address: addresses as people write them, and whose they are.
  */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 
@@ -20,5 +21,7 @@ bool address_is_loopback(const char *host);
  * schemes than http and ws: no.
  */
 bool address_is_exposed(const char *url);
+/* Does it belong to the Internet, rather than to this machine or a private network? */
+bool address_is_public(const struct sockaddr *address);
 
 #endif

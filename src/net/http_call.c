@@ -92,7 +92,9 @@ void http_call_end(struct http_call *call, CURLcode code)
         const char *why = call->curl_error[0] ? call->curl_error : curl_easy_strerror(code);
         const char *location;
 
-        if (call->error.kind == ERR_NONE && code != CURLE_OK)
+        if (call->error.kind == ERR_NONE && code != CURLE_OK && call->met_private && !call->sent)
+                http_public_refused(call, &call->error);
+        else if (call->error.kind == ERR_NONE && code != CURLE_OK)
                 error_set(&call->error, kind_of(code),
                           call->sent ? "connection to '%s' failed: %s" : "cannot reach '%s': %s",
                           call->setup.host, why);
@@ -285,7 +287,7 @@ struct http_call *http_call_start(struct http_client *c, const struct http_reque
         call->total_ms = request->total_ms;
         call->max_body = request->max_body ? request->max_body : MAX_BODY;
         call->repeatable = request->repeatable;
-        call->follow = request->follow && is_get;
+        call->follow = request->follow && is_get && !request->public_only;
         buf_init(&call->body, 0);
         call->timer = timer_new(c->loop, on_deadline, call);
         uv_update_time(loop_uv(c->loop));
@@ -306,6 +308,8 @@ struct http_call *http_call_start(struct http_client *c, const struct http_reque
                 /* our timer decides; curl only divides the time among a host's addresses */
                 curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
                 http_client_configure(c, easy);
+                if (request->public_only)
+                        http_public_limit(call, request->url, &call->error);
                 set_timer(call);
         }
         c->active++;

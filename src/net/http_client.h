@@ -59,6 +59,9 @@ struct http_request {
         const char *pinned_key;
         /* follow up to 5 redirects (GET only), never with credentials to another host */
         bool follow;
+        /* for URLs of strangers: connect to no address of this machine or of a private network
+         * (ERR_REFUSED), follow nothing */
+        bool public_only;
 };
 
 /* How far a failed call got. */

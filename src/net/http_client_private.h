@@ -4,6 +4,7 @@
  *     http_client.c     the multi handle and the lists of calls
  *     http_call.c       one call: deadlines, answer, redirects, result
  *     http_setup.c      turns a request into a curl handle
+ *     http_public.c     keeps a call away from private networks
  *     curl_watch.c      lets libuv watch the sockets of a multi handle
  *     tls_connection.c  a byte stream for websocket.c
  */
@@ -88,6 +89,7 @@ struct http_call {
         bool connected;        /* on this hop */
         bool head_done;        /* status and headers of the final answer are in */
         bool redirecting;      /* this answer only names the next hop */
+        bool met_private;      /* public_only: an address of its host was refused */
         unsigned round;        /* of the pump that will launch it */
         struct http_calls *in; /* the client's list that holds it */
         TAILQ_ENTRY(http_call) next;
@@ -136,6 +138,13 @@ void http_call_end(struct http_call *call, CURLcode code);
 /* Calls on_done and frees the call. */
 void http_call_finish(struct http_call *call);
 void http_call_free(struct http_call *call);
+
+/* --- http_public.c --- */
+
+/* Keeps a call on the Internet; -1: its host is an address elsewhere. */
+int http_public_limit(struct http_call *call, const char *url, struct error *err);
+/* The error of a call whose host led elsewhere; returns -1. */
+int http_public_refused(const struct http_call *call, struct error *err);
 
 /* --- tls_connection.c --- */
 

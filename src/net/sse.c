@@ -4,6 +4,7 @@
  */
 #include "net/sse.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -131,10 +132,19 @@ static void append(struct sse_hub *h, int64_t id, const char *type, const char *
 
 void sse_format(struct buf *out, int64_t id, const char *type, const char *data, size_t n)
 {
+        char name[24];
+
+        snprintf(name, sizeof(name), "%lld", (long long)id);
+        sse_format_named(out, id > 0 ? name : NULL, type, data, n);
+}
+
+void sse_format_named(struct buf *out, const char *name, const char *type, const char *data,
+                      size_t n)
+{
         const char *end = data + n;
 
-        if (id > 0)
-                buf_addf(out, "id: %lld\n", (long long)id);
+        if (name)
+                buf_addf(out, "id: %s\n", name);
         buf_addf(out, "event: %s\n", type);
         do {
                 size_t line = 0;
@@ -348,10 +358,19 @@ void sse_hub_free(struct sse_hub *h)
 void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic,
                  const char *data, size_t n)
 {
+        char name[24];
+
+        snprintf(name, sizeof(name), "%lld", (long long)id);
+        sse_publish_named(h, id, id > 0 ? name : NULL, type, topic, data, n);
+}
+
+void sse_publish_named(struct sse_hub *h, int64_t id, const char *name, const char *type,
+                       const char *topic, const char *data, size_t n)
+{
         struct buf text;
 
         buf_init(&text, 0);
-        sse_format(&text, id, type, data, n);
+        sse_format_named(&text, name, type, data, n);
         if (id > 0 && h->oldest_after == INT64_MAX)
                 h->oldest_after = id - 1;
         append(h, id, type, topic, &text);

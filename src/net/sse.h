@@ -36,6 +36,9 @@ void sse_hub_free(struct sse_hub *h);
 /* id: must grow; 0: transient, cannot be requested again. topic (may be NULL) is for the filter. */
 void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic,
                  const char *data, size_t n);
+/* The same, but clients see `name` as its id. Such a hub is not asked for events after an id. */
+void sse_publish_named(struct sse_hub *h, int64_t id, const char *name, const char *type,
+                       const char *topic, const char *data, size_t n);
 /*
  * Every event after this id is in the ring; older ones must be read from the journal. INT64_MAX
  * until an event with an id is published.
@@ -52,5 +55,8 @@ unsigned sse_clients(const struct sse_hub *h);
 /* Appends an event in wire format, for prefaces. */
 struct buf;
 void sse_format(struct buf *out, int64_t id, const char *type, const char *data, size_t n);
+/* name: its id, without line breaks; NULL: none. */
+void sse_format_named(struct buf *out, const char *name, const char *type, const char *data,
+                      size_t n);
 
 #endif

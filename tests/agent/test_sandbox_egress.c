@@ -7,6 +7,7 @@
 
 #include "../lib/fake_server.h"
 #include "agent/sandbox/egress.h"
+#include "net/address.h"
 
 static void hosts_are_matched_whole(void **state)
 {
@@ -111,7 +112,7 @@ static void addresses_of_private_networks_are_known(void **state)
                 assert_int_equal(six ? inet_pton(AF_INET6, rows[i].address, &in6.sin6_addr)
                                      : inet_pton(AF_INET, rows[i].address, &in.sin_addr),
                                  1);
-                if (egress_is_public(six ? (struct sockaddr *)&in6 : (struct sockaddr *)&in) !=
+                if (address_is_public(six ? (struct sockaddr *)&in6 : (struct sockaddr *)&in) !=
                     rows[i].is_public)
                         fail_msg("%s", rows[i].address);
         }

@@ -858,6 +858,64 @@ static void redirects_are_not_followed_for_posts_nor_unasked(void **state)
         world_close(&w);
 }
 
+/* Nor by a connection that an earlier request has made. */
+static void a_strangers_url_reaches_no_private_network(void **state)
+{
+        static const char *const hosts[] = { "127.0.0.1", "localhost",  "[::1]", "[::ffff:7f00:1]",
+                                             "0.0.0.0",   "2130706433", "127.1" };
+        struct seen first = { 0 };
+        struct world w;
+
+        (void)state;
+        SCRIPT(&w, { OK_TEXT }, { OK_TEXT });
+        ask(&w, (struct http_request){ 0 }, "/", &first);
+        assert_int_equal(first.result.status, 200);
+        seen_release(&first);
+        for (size_t i = 0; i < COUNT(hosts); i++) {
+                char *url = mem_printf("http://%s:%d/", hosts[i], fake_server_port(w.server));
+                struct seen s = { 0 };
+
+                ask(&w, (struct http_request){ .url = url, .public_only = true }, "", &s);
+                assert_int_equal(s.result.kind, ERR_REFUSED);
+                assert_int_equal(s.result.reach, HTTP_NOT_SENT);
+                assert_non_null(strstr(s.why, "of this machine or of a private network"));
+                seen_release(&s);
+                free(url);
+        }
+        assert_int_equal(fake_server_requests(w.server), 1);
+        assert_int_equal(fake_server_accepted(w.server), 1);
+        world_close(&w);
+}
+
+/* The proxy looks the name up; no_proxy is for hosts that the operator names. */
+static void a_strangers_url_goes_through_the_proxy(void **state)
+{
+        static const char *const urls[] = { "http://agent.example/", "http://10.0.0.7/" };
+        struct http_client_options options = { 0 };
+        struct world w;
+        char *proxy;
+
+        (void)state;
+        SCRIPT(&w, { OK_TEXT });
+        proxy = fake_server_url(w.server, "");
+        options.proxy = proxy;
+        http_client_free(w.client);
+        w.client = http_client_new(w.loop, &options, NULL);
+        setenv("no_proxy", "*", 1);
+        for (size_t i = 0; i < COUNT(urls); i++) {
+                struct seen s = { 0 };
+
+                ask(&w, (struct http_request){ .url = urls[i], .public_only = true }, "", &s);
+                assert_int_equal(s.result.kind, i ? ERR_REFUSED : ERR_NONE);
+                seen_release(&s);
+        }
+        unsetenv("no_proxy");
+        assert_int_equal(fake_server_requests(w.server), 1);
+        assert_non_null(strstr(fake_server_request(w.server, 0), "GET http://agent.example/"));
+        free(proxy);
+        world_close(&w);
+}
+
 #define AROUND                                                                        \
         {                                                                             \
                 "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n" \
@@ -1121,6 +1179,8 @@ int main(void)
                 cmocka_unit_test(the_client_may_be_freed_inside_callbacks),
                 cmocka_unit_test(a_redirected_get_keeps_headers_on_the_same_host),
                 cmocka_unit_test(a_redirect_to_another_host_gets_no_credentials),
+                cmocka_unit_test(a_strangers_url_reaches_no_private_network),
+                cmocka_unit_test(a_strangers_url_goes_through_the_proxy),
                 cmocka_unit_test(redirects_are_not_followed_for_posts_nor_unasked),
                 cmocka_unit_test(redirect_loops_end),
                 cmocka_unit_test(a_redirect_to_another_scheme_is_refused),

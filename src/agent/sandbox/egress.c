@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/address.h"
 
 /*
  * A connection from inside: its head is read, its host checked and resolved, then bytes are passed
@@ -365,7 +366,7 @@ static void on_resolved(uv_getaddrinfo_t *lookup, int status, struct addrinfo *l
                 return;
         }
         /* the address is checked, and that address is connected to: no second look-up */
-        while (a && !r->literal && !egress_is_public(a->ai_addr))
+        while (a && !r->literal && !address_is_public(a->ai_addr))
                 a = a->ai_next;
         if (status < 0) {
                 refuse_host(r, uv_strerror(status));

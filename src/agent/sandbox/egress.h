@@ -25,8 +25,6 @@
  * is that address itself, so it may be a private one.
  */
 bool egress_lists(const struct setting_list *hosts, const char *host, int port, bool *literal);
-/* Does it belong to the Internet, rather than to this machine or a private network? */
-bool egress_is_public(const struct sockaddr *address);
 /* -1: an entry that egress_lists would never match. */
 int egress_check_entry(const char *entry, struct error *err);
 

@@ -1,7 +1,5 @@
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <netinet/in.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,62 +9,6 @@
 #include "base/mem.h"
 
 #define NAME_MAX_BYTES 253
-
-/* ---- addresses ---- */
-
-struct range4 {
-        uint32_t first;
-        int bits;
-};
-
-/* RFC 6890 and its successors: whatever is not on the Internet. */
-static const struct range4 private4[] = {
-        { 0x00000000, 8 },  { 0x0a000000, 8 },  { 0x64400000, 10 }, { 0x7f000000, 8 },
-        { 0xa9fe0000, 16 }, { 0xac100000, 12 }, { 0xc0000000, 24 }, { 0xc0000200, 24 },
-        { 0xc0586300, 24 }, { 0xc0a80000, 16 }, { 0xc6120000, 15 }, { 0xc6336400, 24 },
-        { 0xcb007100, 24 }, { 0xe0000000, 4 },  { 0xf0000000, 4 },
-};
-
-static bool is_public4(uint32_t address)
-{
-        for (size_t i = 0; i < COUNT(private4); i++)
-                if (address >> (32 - private4[i].bits) ==
-                    private4[i].first >> (32 - private4[i].bits))
-                        return false;
-        return true;
-}
-
-/*
- * Only 2000::/3 is given out. Within it, 6to4 (2002::/16), Teredo (2001::/32), documentation
- * (2001:db8::/32) and other special ones (2001::/23) can lead elsewhere.
- */
-static bool is_public6(const uint8_t a[16])
-{
-        if (a[0] >> 5 != 1)
-                return false;
-        if (a[0] == 0x20 && a[1] == 0x02)
-                return false;
-        if (a[0] == 0x20 && a[1] == 0x01 && (a[2] < 0x02 || (a[2] == 0x0d && a[3] == 0xb8)))
-                return false;
-        return !(a[0] == 0x3f && a[1] == 0xff); /* 3fff::/20, documentation, and its neighbours */
-}
-
-bool egress_is_public(const struct sockaddr *address)
-{
-        if (address->sa_family == AF_INET) {
-                struct sockaddr_in in;
-
-                memcpy(&in, address, sizeof(in));
-                return is_public4(ntohl(in.sin_addr.s_addr));
-        }
-        if (address->sa_family == AF_INET6) {
-                struct sockaddr_in6 in;
-
-                memcpy(&in, address, sizeof(in));
-                return is_public6(in.sin6_addr.s6_addr);
-        }
-        return false;
-}
 
 /* ---- entries ---- */
 
