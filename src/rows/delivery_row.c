@@ -1,6 +1,7 @@
 #include "rows/delivery_row.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,6 +18,7 @@ static const char *const kind_names[] = {
         [DELIVER_UPLOAD] = "upload",
         [DELIVER_CANCEL_DEFERRED] = "cancel_deferred",
         [DELIVER_CALENDAR] = "calendar",
+        [DELIVER_CHANGE_THREAD] = "change_thread",
 };
 
 static const char *const state_names[] = {
@@ -336,17 +338,45 @@ int delivery_row_leave(struct store_tx *tx, int64_t id, const char *why, struct 
                                SQL_INT(id), SQL_TEXT(why));
 }
 
-int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err)
+int delivery_row_get_target(struct store_tx *tx, int64_t id, struct delivery_target *out,
+                            struct error *err)
 {
+        const char *kind, *state;
+        struct store_stmt *s;
         int rc;
 
-        *out = NULL;
-        rc = sql_first(sql_query(tx,
-                                 "SELECT platform_id FROM deliveries"
-                                 " WHERE id = ?1 AND state = 'sent'",
-                                 SQL_INT(id)),
-                       err, OUT_DUP(out));
-        return rc < 0 ? -1 : 0;
+        *out = (struct delivery_target){ 0 };
+        s = sql_query(tx,
+                      "SELECT d.kind, d.state, d.platform_id, coalesce(d.thread, t.platform_id)"
+                      " FROM deliveries AS d LEFT JOIN deliveries AS t ON t.id = d.edits"
+                      " AND d.kind IN ('send', 'upload') AND t.state = 'sent'"
+                      " WHERE d.id = ?1",
+                      SQL_INT(id));
+        rc = sql_next(s, err);
+        if (rc == 1) {
+                sql_read(s, OUT_TEXT(&kind), OUT_TEXT(&state), OUT_DUP(&out->message),
+                         OUT_DUP(&out->thread));
+                if (!delivery_kind_parse(kind, &out->kind) ||
+                    !delivery_state_parse(state, &out->state))
+                        rc = error_set(err, ERR_CORRUPT,
+                                       "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",
+                                       (long long)id, kind, state);
+                sql_end(s);
+        }
+        if (rc == 1 && out->state == DELIVERY_SENT)
+                return 1;
+        free(out->message);
+        out->message = NULL;
+        if (rc != 1)
+                delivery_target_release(out);
+        return rc;
+}
+
+void delivery_target_release(struct delivery_target *t)
+{
+        free(t->message);
+        free(t->thread);
+        *t = (struct delivery_target){ 0 };
 }
 
 int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,

@@ -12,11 +12,12 @@ enum delivery_kind {
         DELIVER_DELETE,
         DELIVER_REACT,
         DELIVER_UNREACT,
-        DELIVER_THREAD, /* starts a thread at a message */
+        DELIVER_THREAD, /* starts a thread, at a message or by its name */
         DELIVER_TYPE,   /* typing indicator */
         DELIVER_UPLOAD,
         DELIVER_CANCEL_DEFERRED, /* removes the placeholder of an unanswered command */
         DELIVER_CALENDAR,        /* a calendar event, see road/calendar_sync.h */
+        DELIVER_CHANGE_THREAD,   /* renames, closes or reopens the thread that it is in */
 };
 
 enum delivery_state {
@@ -54,8 +55,8 @@ struct delivery_row {
         const char *platform_id, *error_kind, *error, *trace;
         const char *request_key;  /* unique; NULL: none */
         const char *request_hash; /* distinguishes requests with the same key */
-        int64_t edits;            /* the delivery whose message it edits; of a send: the one in
-                                   * whose message's thread it is; 0: none */
+        int64_t edits;            /* the delivery whose message it changes; of what is written:
+                                   * the one in whose message's thread it is; 0: none */
         int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
         const char *read_from;    /* where reading back begins; NULL: nowhere */
         int64_t read_seq;         /* the end of the journal then; 0: not known */
@@ -101,8 +102,17 @@ int delivery_row_leave(struct store_tx *tx, int64_t id, const char *why, struct 
 int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err);
 int delivery_row_get_request(struct store_tx *tx, const char *request_key,
                              struct delivery_row **out, struct error *err);
-/* *out: the platform's id of its message, yours to free; NULL: not sent. */
-int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err);
+/* A delivery that another one edits, or whose message begins the thread of another one. */
+struct delivery_target {
+        enum delivery_kind kind;
+        enum delivery_state state;
+        char *message; /* the platform's id; NULL: not sent */
+        char *thread;  /* where the message is; NULL: in the channel, or not known yet */
+};
+/* Release *out, which is empty unless it returns 1. */
+int delivery_row_get_target(struct store_tx *tx, int64_t id, struct delivery_target *out,
+                            struct error *err);
+void delivery_target_release(struct delivery_target *t);
 /* The turn's failed, unknown or expired messages of this class. */
 int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
                             struct error *err);

@@ -145,6 +145,11 @@ struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_ra
 {
         struct sql_value after = SQL_INT(range->after), before = SQL_INT(range->before);
 
+        if (range->session_trace)
+                return sql_query(tx,
+                                 "SELECT " COLUMNS " FROM journal"
+                                 " WHERE stream = 4 AND trace = ?2 AND seq > ?1 ORDER BY seq",
+                                 after, SQL_TEXT(range->session_trace));
         if (range->adapter && range->channel) {
                 if (range->before > 0)
                         return sql_query(tx,

@@ -46,6 +46,8 @@ struct journal_range {
         int64_t after, before;
         /* both set: messages (stream 0) of this chat only, by their index */
         const char *adapter, *channel;
+        /* set: events (stream 4) of this session only, by their index, oldest first */
+        const char *session_trace;
 };
 struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_range *range);
 /* 1: *row without payload, borrowed until the next step; 0: end; -1. */

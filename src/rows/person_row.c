@@ -420,6 +420,22 @@ int person_row_set_reach(struct store_tx *tx, int64_t person, const struct perso
                                SQL_INT(now_ms));
 }
 
+int person_row_get_notify(struct store_tx *tx, int64_t person, char **out, struct error *err)
+{
+        *out = NULL;
+        return sql_first(
+                sql_query(tx, "SELECT session_notify FROM persons WHERE id = ?1", SQL_INT(person)),
+                err, OUT_DUP(out));
+}
+
+int person_row_set_notify(struct store_tx *tx, int64_t person, const char *notify, int64_t now_ms,
+                          struct error *err)
+{
+        return (int)sql_update(
+                tx, err, "UPDATE persons SET session_notify = ?2, updated_ms = ?3 WHERE id = ?1",
+                SQL_INT(person), SQL_TEXT(notify), SQL_INT(now_ms));
+}
+
 int person_row_count_notice(struct store_tx *tx, int64_t person, int64_t day, int64_t cap,
                             struct error *err)
 {

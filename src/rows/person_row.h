@@ -144,6 +144,10 @@ int person_row_get_reach(struct store_tx *tx, int64_t person, struct person_reac
 /* 1; 0: no such person; -1. */
 int person_row_set_reach(struct store_tx *tx, int64_t person, const struct person_reach *reach,
                          int64_t now_ms, struct error *err);
+/* What they want to hear of coding sessions ("errors"); yours to free, NULL: not said. */
+int person_row_get_notify(struct store_tx *tx, int64_t person, char **out, struct error *err);
+int person_row_set_notify(struct store_tx *tx, int64_t person, const char *notify, int64_t now_ms,
+                          struct error *err);
 /* Counts an unasked message on this day. 1; 0: there were `cap` of them, or no such person; -1. */
 int person_row_count_notice(struct store_tx *tx, int64_t person, int64_t day, int64_t cap,
                             struct error *err);

@@ -32,6 +32,31 @@ static const char *const statements[] = {
                 "DELETE FROM schedules WHERE id IN (SELECT s.id FROM schedules AS s"
                 " WHERE s.ended_ms < ?1 AND s.ended_ms < ?2 AND NOT EXISTS (SELECT 1 FROM ticks"
                 " WHERE schedule = s.id) ORDER BY s.ended_ms LIMIT 1000)",
+        [PRUNE_SESSION_COMMANDS] =
+                "DELETE FROM session_commands WHERE id IN (SELECT id FROM session_commands"
+                " WHERE created_ms < ?1 AND created_ms < ?2 AND state <> 'queued'"
+                " ORDER BY created_ms LIMIT 1000)",
+        [PRUNE_SESSION_APPROVALS] =
+                "DELETE FROM session_approvals WHERE id IN (SELECT id FROM session_approvals"
+                " WHERE created_ms < ?1 AND created_ms < ?2 ORDER BY created_ms LIMIT 1000)",
+        [PRUNE_SESSIONS] =
+                "DELETE FROM sessions WHERE id IN (SELECT s.id FROM sessions AS s"
+                " WHERE s.last_event_ms < ?1 AND s.last_event_ms < ?2 AND s.state <> 'active'"
+                " AND NOT EXISTS (SELECT 1 FROM session_commands WHERE session = s.id)"
+                " ORDER BY s.last_event_ms LIMIT 1000)",
+        [PRUNE_SESSION_VIEWS] =
+                "DELETE FROM session_views WHERE session IN (SELECT v.session"
+                " FROM session_views AS v WHERE v.used_ms < ?1 AND v.used_ms < ?2"
+                " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = v.session) LIMIT 1000)",
+        [PRUNE_SESSION_MESSAGES] =
+                "DELETE FROM session_messages WHERE id IN (SELECT m.id FROM session_messages AS m"
+                " WHERE m.created_ms < ?1 AND m.created_ms < ?2"
+                " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = m.session) LIMIT 1000)",
+        [PRUNE_AGENT_SESSIONS] =
+                "DELETE FROM agent_sessions WHERE id IN (SELECT id FROM agent_sessions"
+                " WHERE used_ms < ?1 AND used_ms < ?2 ORDER BY used_ms LIMIT 1000)",
+        [PRUNE_A2A_TURNS] = "DELETE FROM a2a_turns WHERE turn IN (SELECT turn FROM a2a_turns"
+                            " WHERE used_ms < ?1 AND used_ms < ?2 ORDER BY used_ms LIMIT 1000)",
         [PRUNE_STEPS] = "DELETE FROM steps WHERE id IN " OLDEST_LINES("steps", "id"),
 };
 

@@ -308,6 +308,87 @@ const struct store_migration schema_steps[] = {
           " WHERE user_id IS NOT NULL;"
           "CREATE INDEX calendar_members_waiting ON calendar_members(event, queue_no)"
           " WHERE queue_no IS NOT NULL;" },
+        { 31, "sessions",
+          /* see session_row.h; owner: the key that reported it first */
+          "CREATE TABLE sessions("
+          " id AUTOKEY, session TEXT NOT NULL UNIQUE, owner BIGINT NOT NULL, identity TEXT,"
+          " program TEXT, host TEXT, cwd TEXT, title TEXT, model TEXT, state TEXT NOT NULL,"
+          " adapter TEXT, channel TEXT, thread TEXT, trace TEXT NOT NULL,"
+          " turns BIGINT NOT NULL DEFAULT 0, tokens BIGINT NOT NULL DEFAULT 0,"
+          " cost_microusd BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL,"
+          " last_event_ms BIGINT NOT NULL, ended_ms BIGINT);"
+          "CREATE INDEX sessions_quiet ON sessions(last_event_ms) WHERE state = 'active';"
+          "CREATE INDEX sessions_chat ON sessions(adapter, channel) WHERE adapter IS NOT NULL;"
+          "CREATE INDEX sessions_owner ON sessions(owner, id);"
+          "CREATE INDEX sessions_old ON sessions(last_event_ms) WHERE state <> 'active';"
+          "CREATE TABLE session_commands("
+          " id AUTOKEY, command TEXT NOT NULL UNIQUE, session BIGINT NOT NULL,"
+          " request_key TEXT UNIQUE, action TEXT NOT NULL, content TEXT NOT NULL,"
+          " state TEXT NOT NULL, given_by TEXT NOT NULL, display_name TEXT,"
+          " adapter TEXT, channel TEXT, thread TEXT, message TEXT,"
+          " approval TEXT, decision TEXT, reason TEXT, error TEXT,"
+          " created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL, delivered_ms BIGINT,"
+          " ended_ms BIGINT, receipt TEXT);"
+          "CREATE INDEX session_commands_session ON session_commands(session, id);"
+          "CREATE INDEX session_commands_queued ON session_commands(expires_ms)"
+          " WHERE state = 'queued';"
+          "CREATE INDEX session_commands_created ON session_commands(created_ms);"
+          /* questions of a session to a person; delivery: the message that asks */
+          "CREATE TABLE session_approvals("
+          " id AUTOKEY, session BIGINT NOT NULL, approval TEXT NOT NULL, tool TEXT,"
+          " content TEXT NOT NULL, reason TEXT, fallback TEXT, state TEXT NOT NULL,"
+          " decided_by TEXT, created_ms BIGINT NOT NULL, expires_ms BIGINT, ended_ms BIGINT,"
+          " delivery BIGINT, UNIQUE (session, approval));"
+          "CREATE INDEX session_approvals_created ON session_approvals(created_ms);"
+          /* what a person wants to hear of sessions: all, errors, end, mentions, off */
+          "ALTER TABLE persons ADD COLUMN session_notify TEXT;" },
+        { 32, "child sessions",
+          /* see agent_session_row.h; later agent_sessions */
+          "CREATE TABLE child_sessions("
+          " id AUTOKEY, agent TEXT NOT NULL, name TEXT NOT NULL, session TEXT NOT NULL,"
+          " turn BIGINT NOT NULL, used_ms BIGINT NOT NULL, UNIQUE (agent, name));"
+          "CREATE INDEX child_sessions_used ON child_sessions(used_ms);" },
+        { 33, "session views",
+          /* what a chat shows of a session, see session_view_row.h */
+          "CREATE TABLE session_views("
+          " session BIGINT PRIMARY KEY, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
+          " own_thread TEXT, root BIGINT NOT NULL DEFAULT 0,"
+          " root_shown TEXT, place BIGINT NOT NULL DEFAULT 0, closed BIGINT NOT NULL DEFAULT 0,"
+          " page BIGINT NOT NULL DEFAULT 0, page_from BIGINT NOT NULL DEFAULT 0,"
+          " shown_seq BIGINT NOT NULL DEFAULT 0, last BIGINT NOT NULL DEFAULT 0,"
+          " failures BIGINT NOT NULL DEFAULT 0, error TEXT, used_ms BIGINT NOT NULL);"
+          /* messages that show a session where it has no thread: a reply to one steers it */
+          "CREATE TABLE session_messages("
+          " id AUTOKEY, session BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
+          " message TEXT NOT NULL, created_ms BIGINT NOT NULL,"
+          " UNIQUE (adapter, channel, message));"
+          "CREATE INDEX session_messages_session ON session_messages(session, id);"
+          /* the events of one session (stream 4), in order */
+          "CREATE INDEX journal_session ON journal(trace, seq) WHERE stream = 4;"
+          /* what its message says now: the state and who decided */
+          "ALTER TABLE session_approvals ADD COLUMN shown TEXT;"
+          "CREATE INDEX session_approvals_open ON session_approvals(expires_ms)"
+          " WHERE state = 'open';" },
+        { 34, "a2a",
+          /* not only of agents that are started */
+          "ALTER TABLE child_sessions RENAME TO agent_sessions;"
+          /* see a2a_turn_row.h */
+          "CREATE TABLE a2a_turns("
+          " turn BIGINT PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL,"
+          " message TEXT NOT NULL, task TEXT NOT NULL, goes_on BIGINT NOT NULL,"
+          " open BIGINT NOT NULL, since TEXT NOT NULL, used_ms BIGINT NOT NULL);"
+          "CREATE INDEX a2a_turns_open ON a2a_turns(agent, name) WHERE open = 1;"
+          "CREATE INDEX a2a_turns_used ON a2a_turns(used_ms);" },
+        { 35, "responses of a turn",
+          /* shown so far, while the turn of the session has not ended */
+          "ALTER TABLE session_views ADD COLUMN open_tokens BIGINT NOT NULL DEFAULT 0;"
+          "ALTER TABLE session_views ADD COLUMN open_cost_microusd BIGINT NOT NULL DEFAULT 0;" },
+        { 36, "names of session threads",
+          /* what the thread is called, and since when, if not from the beginning */
+          "ALTER TABLE session_views ADD COLUMN named TEXT;"
+          "ALTER TABLE session_views ADD COLUMN renamed_ms BIGINT NOT NULL DEFAULT 0;"
+          /* why it was decided so */
+          "ALTER TABLE session_approvals ADD COLUMN note TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rows/turn_row.h"
 #include "store/sql.h"
 
 static const char *const kind_names[] = {
@@ -45,12 +46,9 @@ static int insert(struct store_tx *tx, struct step_row *row, struct error *err)
 
 int step_row_insert(struct store_tx *tx, struct step_row *row, int64_t fence, struct error *err)
 {
-        int64_t rc = sql_update(tx, err,
-                                "UPDATE turns SET progress_attempt = attempt"
-                                " WHERE id = ?1 AND fence = ?2 AND state = 'running'",
-                                SQL_INT(row->turn), SQL_INT(fence));
+        int rc = turn_row_progress(tx, row->turn, fence, err);
 
-        return rc == 1 ? insert(tx, row, err) : (int)rc;
+        return rc == 1 ? insert(tx, row, err) : rc;
 }
 
 #define COLUMNS                                                                         \

@@ -161,6 +161,14 @@ int turn_row_absorb(struct store_tx *tx, int64_t id, struct error *err)
                                SQL_INT(id));
 }
 
+int turn_row_progress(struct store_tx *tx, int64_t id, int64_t fence, struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE turns SET progress_attempt = attempt"
+                               " WHERE id = ?1 AND fence = ?2 AND state = 'running'",
+                               SQL_INT(id), SQL_INT(fence));
+}
+
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
 {
         return sql_exec(tx, err,
