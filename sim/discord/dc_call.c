@@ -411,6 +411,11 @@ struct channel *dc_call_channel(struct call *c, uint64_t needed)
         return NULL;
 }
 
+int dc_call_archived(struct call *c)
+{
+        return dc_call_fail(c, 400, 50083, "Thread is archived");
+}
+
 struct message *dc_call_message(struct call *c, struct channel *channel)
 {
         struct message *m = dc_message_find(channel, dc_call_id(c, "message_id"));

@@ -56,6 +56,8 @@ uint64_t dc_call_args_id(const json_t *args, const char *member);
 /* These return NULL after dc_call_fail. The channel of the path, if the bot has `needed` there. */
 struct channel *dc_call_channel(struct call *c, uint64_t needed);
 struct message *dc_call_message(struct call *c, struct channel *channel);
+/* Fails: nothing of an archived thread can be changed. */
+int dc_call_archived(struct call *c);
 /* The guild of the path, if the bot is a member. */
 struct guild *dc_call_guild(struct call *c);
 /* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->base.sent). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -43,6 +44,70 @@ static size_t embed_text(const json_t *embed)
         return sum;
 }
 
+static bool is_blank(const json_t *object, const char *key)
+{
+        const char *text = json_str(object, key, "");
+
+        return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* Shows it nothing, or has it a field that does? */
+static bool is_empty(const json_t *embed)
+{
+        const json_t *fields = json_object_get(embed, "fields"), *field;
+        size_t i;
+
+        json_array_foreach(fields, i, field) {
+                if (is_blank(field, "name") || is_blank(field, "value"))
+                        return true;
+        }
+        return is_blank(embed, "title") && is_blank(embed, "description") &&
+               json_array_size(fields) == 0 && !json_object_get(embed, "footer") &&
+               !json_object_get(embed, "author") && !json_object_get(embed, "image") &&
+               !json_object_get(embed, "thumbnail") && !json_object_get(embed, "timestamp");
+}
+
+static void trim(json_t *object, const char *key)
+{
+        const char *text = json_str(object, key, NULL);
+        size_t n;
+
+        if (!text)
+                return;
+        text += strspn(text, " \t\r\n");
+        for (n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]); n--) {
+        }
+        json_object_set_new(object, key, json_stringn(text, n));
+}
+
+/* As Discord returns it: white space at ends removed, times with microseconds and an offset. */
+static void normalise(json_t *embed)
+{
+        static const char *const texts[] = { "title", "description" };
+        json_t *fields = json_object_get(embed, "fields"), *field;
+        const char *time = json_str(embed, "timestamp", NULL);
+        char kept[40];
+        size_t i;
+        int64_t ms;
+
+        json_object_set_new(embed, "type", json_string("rich"));
+        for (i = 0; i < COUNT(texts); i++)
+                trim(embed, texts[i]);
+        json_array_foreach(fields, i, field) {
+                trim(field, "name");
+                trim(field, "value");
+                if (!json_object_get(field, "inline"))
+                        json_object_set_new(field, "inline", json_false());
+        }
+        if (!time || clock_parse_iso(time, &ms) != 0)
+                return;
+        clock_iso(ms, kept);
+        snprintf(kept + 19, sizeof(kept) - 19, "+00:00");
+        if (ms % 1000)
+                snprintf(kept + 19, sizeof(kept) - 19, ".%03d000+00:00", (int)(ms % 1000));
+        json_object_set_new(embed, "timestamp", json_string(kept));
+}
+
 static int set_embeds(struct call *c, struct message *m, const json_t *embeds)
 {
         size_t sum = 0, i;
@@ -53,9 +118,14 @@ static int set_embeds(struct call *c, struct message *m, const json_t *embeds)
         if (sum > MAX_EMBED_TEXT)
                 return dc_call_invalid(c, "embeds", "MAX_EMBED_SIZE_EXCEEDED",
                                        "Embed size exceeds maximum size of 6000");
+        json_array_foreach(embeds, i, embed) {
+                if (is_empty(embed))
+                        return dc_call_invalid(c, "embeds", "BASE_TYPE_REQUIRED",
+                                               "This field is required");
+        }
         replace(&m->embeds, embeds);
         json_array_foreach(m->embeds, i, embed)
-                json_object_set_new(embed, "type", json_string("rich"));
+                normalise(embed);
         return 0;
 }
 

@@ -22,6 +22,7 @@ static int update_channel(struct call *c)
         struct channel *channel = dc_call_channel(c, 0);
         const char *name = json_str(c->args, "name", NULL),
                    *topic = json_str(c->args, "topic", NULL);
+        bool archived, renamed;
         struct buf *b;
 
         if (!channel)
@@ -31,7 +32,15 @@ static int update_channel(struct call *c)
         if (dc_channel_is_thread(channel) && channel->owner_id != c->bot->user->id &&
             !(dc_channel_permissions(c->bot, channel) & MAY_THREADS))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
-        channel->archived = json_flag(c->args, "archived", channel->archived);
+        if (channel->archived && json_flag(c->args, "archived", true))
+                return dc_call_archived(c);
+        archived = json_flag(c->args, "archived", channel->archived);
+        /* before it is archived: the message about it would open the thread again */
+        channel->archived = false;
+        renamed = name && strcmp(name, channel->name) != 0;
+        if (renamed)
+                dc_world_event_rename(c->world, channel, name, c->bot->user);
+        channel->archived = archived;
         channel->locked = json_flag(c->args, "locked", channel->locked);
         channel->auto_archive =
                 (int)json_int(c->args, "auto_archive_duration", channel->auto_archive);
@@ -44,9 +53,7 @@ static int update_channel(struct call *c)
         dc_render_json(b, "change", c->args);
         dc_render_channel(b, "now", channel);
         journal_close(c->world->base.sent);
-        if (name && strcmp(name, channel->name) != 0)
-                dc_world_event_rename(c->world, channel, name, c->bot->user);
-        else
+        if (!renamed || archived)
                 dc_world_event_channel(c->world, channel, "UPDATE");
         dc_render_channel(&c->out, NULL, channel);
         return 0;

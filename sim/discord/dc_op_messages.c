@@ -92,11 +92,16 @@ static int send_message(struct call *c, struct channel *channel, const char *non
         return answer_message(c, m);
 }
 
+static uint64_t needed_for_embeds(const struct call *c)
+{
+        return json_array_size(json_object_get(c->args, "embeds")) > 0 ? MAY_EMBED : 0;
+}
+
 static int create_message(struct call *c)
 {
         struct channel *at = dc_channel_find(c->world, dc_call_id(c, "channel_id"));
         uint64_t needed = (at && dc_channel_is_thread(at) ? MAY_SEND_THREADS : MAY_SEND) |
-                          (c->uploads.count > 1 ? MAY_ATTACH : 0);
+                          (c->uploads.count > 1 ? MAY_ATTACH : 0) | needed_for_embeds(c);
         struct channel *channel = dc_call_channel(c, needed);
         char *nonce;
         int rc;
@@ -170,7 +175,7 @@ static int get_message(struct call *c)
 
 static int update_message(struct call *c)
 {
-        struct channel *channel = dc_call_channel(c, 0);
+        struct channel *channel = dc_call_channel(c, needed_for_embeds(c));
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
 
         if (!m)
@@ -178,6 +183,8 @@ static int update_message(struct call *c)
         if (m->author != c->bot->user)
                 return dc_call_fail(c, 403, 50005,
                                     "Cannot edit a message authored by another user");
+        if (channel->archived)
+                return dc_call_archived(c);
         if (dc_compose(c, m, c->args, true) != 0)
                 return -1;
         dc_world_event_edit(c->world, m);

@@ -17,6 +17,10 @@ static int find_target(struct call *c, uint64_t needed, struct target *t)
         t->message = channel ? dc_call_message(c, channel) : NULL;
         if (!t->message)
                 return -1;
+        if (channel->archived) {
+                dc_call_archived(c);
+                return -1;
+        }
         if (dc_message_parse_emoji(http_param(c->x, "emoji_name"), &t->emoji) != 0)
                 return dc_call_fail(c, 400, 10014, "Unknown Emoji");
         return 0;

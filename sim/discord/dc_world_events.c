@@ -39,10 +39,12 @@ unsigned dc_world_event_message(struct world *w, struct message *m)
         struct channel *c = m->channel;
 
         dc_message_post(w, m);
-        if (dc_channel_is_thread(c)) {
+        if (dc_channel_is_thread(c) && c->archived) {
                 c->archived = false;
-                dc_channel_join(c, m->author);
+                dc_world_event_channel(w, c, "UPDATE");
         }
+        if (dc_channel_is_thread(c))
+                dc_channel_join(c, m->author);
         return dc_session_publish_message(w, "MESSAGE_CREATE", m);
 }
 

@@ -55,6 +55,10 @@ static int check_tools(struct call *c)
                 char where[40];
 
                 snprintf(where, sizeof(where), "tools[%zu].name", i);
+                if (!lm_prompt_is(tool, "type", "function") && !c->world->base.strict) {
+                        lm_blocks_add(&c->prompt.blocks, "tools", tool);
+                        continue; /* the model does not call it */
+                }
                 if (!lm_prompt_is(tool, "type", "function"))
                         return lm_call_refuse_at(c, "invalid_value", "tools", "tools",
                                                  "Invalid value: '%.40s'. Supported values are: "

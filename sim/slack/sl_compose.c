@@ -47,6 +47,41 @@ int sl_compose_metadata(struct slack_call *c, struct slack_message *m)
         return 0;
 }
 
+static bool is_color(const char *text)
+{
+        return strcmp(text, "good") == 0 || strcmp(text, "warning") == 0 ||
+               strcmp(text, "danger") == 0 ||
+               (text[0] == '#' && strlen(text) == 7 &&
+                strspn(text + 1, "0123456789abcdefABCDEF") == 6);
+}
+
+static int check_attachments(struct slack_call *c, const json_t *attachments)
+{
+        char problem[SL_SPEC_PROBLEM_SIZE] = "";
+        const json_t *a;
+        size_t i;
+
+        json_array_foreach(attachments, i, a) {
+                const json_t *blocks = json_object_get(a, "blocks");
+
+                if (!json_is_object(a))
+                        return sl_call_fail(c, "invalid_attachments");
+                if (json_array_size(blocks) == 0 && !json_str(a, "text", NULL) &&
+                    !json_str(a, "title", NULL) && !json_object_get(a, "fields"))
+                        snprintf(problem, sizeof(problem), "attachment %zu shows nothing", i);
+                if (!is_color(json_str(a, "color", "good")))
+                        snprintf(problem, sizeof(problem), "attachment %zu: color", i);
+                if (blocks && !*problem)
+                        sl_compose_check_blocks(blocks, SL_BLOCKS_MAX, problem);
+                if (*problem) {
+                        c->base.valid = false;
+                        snprintf(c->problem, sizeof(c->problem), "%s", problem);
+                        return sl_call_fail_because(c, "invalid_attachments", "%s", problem);
+                }
+        }
+        return 0;
+}
+
 static int check_structure(struct slack_call *c)
 {
         const json_t *blocks = json_object_get(c->args, "blocks");
@@ -63,7 +98,7 @@ static int check_structure(struct slack_call *c)
                 return sl_call_fail(c, "invalid_attachments");
         if (json_array_size(attachments) > ATTACHMENTS_MAX)
                 return sl_call_fail(c, "too_many_attachments");
-        return 0;
+        return check_attachments(c, attachments);
 }
 
 /* "<@U1>", "<#C1|x>", "<!here>", "<https://..|label>": from < to >; 0: no such thing */
@@ -137,6 +172,23 @@ static void replace(json_t **slot, json_t *value)
         *slot = json_array_size(value) > 0 ? json_incref(value) : NULL;
 }
 
+/* As Slack returns them: numbered, and colours without "#". */
+static void set_attachments(struct slack_message *m, const json_t *attachments)
+{
+        json_t *a;
+        size_t i;
+
+        json_decref(m->attachments);
+        m->attachments = json_array_size(attachments) > 0 ? json_deep_copy(attachments) : NULL;
+        json_array_foreach(m->attachments, i, a) {
+                const char *color = json_str(a, "color", NULL);
+
+                json_object_set_new(a, "id", json_integer((json_int_t)i + 1));
+                if (color && color[0] == '#')
+                        json_object_set_new(a, "color", json_string(color + 1));
+        }
+}
+
 int sl_compose(struct slack_call *c, struct slack_message *m, bool edit)
 {
         char *text;
@@ -149,9 +201,10 @@ int sl_compose(struct slack_call *c, struct slack_message *m, bool edit)
         }
         free(m->text);
         m->text = text;
-        /* text without blocks removes the blocks of an edited message */
+        /* text without blocks removes the blocks of an edited message, not its attachments */
         replace(&m->blocks, json_object_get(c->args, "blocks"));
-        replace(&m->attachments, json_object_get(c->args, "attachments"));
+        if (!edit || json_object_get(c->args, "attachments"))
+                set_attachments(m, json_object_get(c->args, "attachments"));
         return 0;
 }
 

@@ -60,6 +60,24 @@ static json_t *find_element(const json_t *blocks, const json_t *request, const j
         return NULL;
 }
 
+/* The same in a message; *attachment: the number of the one it is in, 0: none. */
+static json_t *find_button(const struct slack_message *m, const json_t *request,
+                           const json_t **block, size_t *attachment)
+{
+        json_t *element = find_element(m->blocks, request, block);
+        const json_t *a;
+        size_t i;
+
+        *attachment = 0;
+        json_array_foreach(m->attachments, i, a) {
+                if (element)
+                        break;
+                element = find_element(json_object_get(a, "blocks"), request, block);
+                *attachment = element ? i + 1 : 0;
+        }
+        return element;
+}
+
 /* What an app learns of a press. A menu has "selected", the value of an option. */
 static json_t *action_of(const json_t *element, const json_t *block, const json_t *request)
 {
@@ -110,17 +128,26 @@ int sl_people_interact_press(struct world *world, const json_t *request, struct 
         struct slack_message *m = sl_people_find_message(w, request, err);
         struct slack_user *u = m ? sl_people_find_user(w, request, err) : NULL;
         const json_t *block = NULL, *element;
+        size_t attachment = 0;
         json_t *payload;
 
         if (!u)
                 return -1;
-        element = m->app ? find_element(m->blocks, request, &block) : NULL;
+        element = m->app ? find_button(m, request, &block, &attachment) : NULL;
         if (!element)
                 return error_set(err, ERR_MISSING,
                                  "the message has no such button; name it by 'action_id', 'value' "
                                  "or 'text'");
         payload = payload_new(m->app, u, "block_actions");
         set_place(payload, m, u);
+        if (attachment > 0) {
+                json_t *container = json_object_get(payload, "container");
+
+                json_object_set_new(container, "type", json_string("message_attachment"));
+                json_object_set_new(container, "attachment_id",
+                                    json_integer((json_int_t)attachment));
+                json_object_set_new(container, "is_app_unfurl", json_false());
+        }
         json_object_set_new(payload, "actions",
                             json_pack("[o]", action_of(element, block, request)));
         jsonw_str(out, "channel", m->channel->id);

@@ -112,19 +112,13 @@ int tg_admin_topic(struct world *w, const json_t *request, struct buf *out, stru
 {
         struct chat *c = tg_people_find_chat(w, request, err);
         const char *name = json_str(request, "name", "Topic");
-        struct message *m;
+        const struct message *m;
 
         if (!c)
                 return -1;
         if (!c->forum)
                 return error_set(err, ERR_INVALID, "the chat is not a forum");
-        m = tg_chat_message_new(c, tg_people_find_user(w, request, c));
-        m->extra =
-                mem_printf("\"forum_topic_created\":{\"name\":\"Topic\",\"icon_color\":7322096}");
-        tg_chat_post(w, c, m);
-        m->thread_id = m->id;
-        tg_chat_add_topic(c, m->id, name);
-        tg_people_deliver(m, false);
+        m = tg_people_create_topic(w, c, tg_people_find_user(w, request, c), name, TG_TOPIC_COLOR);
         jsonw_int(out, "message_thread_id", m->id);
         return 0;
 }
@@ -137,6 +131,7 @@ int tg_admin_member(struct world *w, const json_t *request, struct buf *out, str
         struct bot *b = id ? NULL : tg_people_find_bot(w, request, err);
         struct user *u = id ? tg_world_make_user(w, id, NULL, NULL) : b ? &b->user : NULL;
         const struct member *old;
+        struct member *changed;
         int before;
 
         if (!c || !u)
@@ -148,7 +143,8 @@ int tg_admin_member(struct world *w, const json_t *request, struct buf *out, str
                         "'chat' a group");
         old = tg_chat_member(c, u->id);
         before = old ? (int)old->standing : STANDING_LEFT;
-        tg_chat_set_member(c, u, b, (enum standing)standing);
+        changed = tg_chat_set_member(c, u, b, (enum standing)standing);
+        changed->no_topics = !json_flag(request, "can_manage_topics", !changed->no_topics);
         tg_people_deliver_member(w, c, tg_people_find_user(w, request, c), u, before, standing);
         jsonw_int(out, "user", u->id);
         jsonw_str(out, "status", tg_chat_standing_name((enum standing)standing));

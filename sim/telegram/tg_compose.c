@@ -152,7 +152,8 @@ static int set_thread(struct call *c, struct message *m)
         /* the general topic has the id 1, but the server refuses it */
         if (!t || id == 1)
                 return tg_call_fail(c, 400, "Bad Request: message thread not found");
-        if (t->closed && me && me->standing < STANDING_ADMIN)
+        if (t->closed && me && (me->standing < STANDING_ADMIN || me->no_topics) &&
+            t->creator != &c->bot->user)
                 return tg_call_fail(c, 400, "Bad Request: TOPIC_CLOSED");
         m->thread_id = id;
         return 0;
@@ -240,6 +241,8 @@ void tg_compose_post(struct call *c, struct message *m)
         b = tg_compose_record(c, "message", m->chat);
         jsonw_int(b, "message_id", m->id);
         jsonw_raw(b, "message", text.data);
+        if (json_flag(c->args, "disable_notification", false))
+                jsonw_bool(b, "silent", true);
         journal_close(c->world->base.sent);
         buf_release(&text);
         if (c->world->base.quiet)

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "sim/telegram/tg_compose.h"
 #include "sim/telegram/tg_methods.h"
+#include "sim/telegram/tg_people.h"
 
 static int get_chat(struct call *c)
 {
@@ -105,18 +106,19 @@ static int leave(struct call *c)
 static struct chat *call_forum(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
-        const struct member *me;
 
-        if (!chat)
-                return NULL;
-        me = tg_chat_member(chat, c->bot->user.id);
-        if (!chat->forum)
+        if (chat && !chat->forum) {
                 tg_call_fail(c, 400, "Bad Request: the chat is not a forum");
-        else if (me && me->standing < STANDING_ADMIN)
-                tg_call_fail(c, 400, "Bad Request: not enough rights to create a topic");
-        else
-                return chat;
-        return NULL;
+                return NULL;
+        }
+        return chat;
+}
+
+static bool may_manage_topics(const struct call *c, const struct chat *chat)
+{
+        const struct member *me = tg_chat_member(chat, c->bot->user.id);
+
+        return !me || (me->standing >= STANDING_ADMIN && !me->no_topics);
 }
 
 static void write_topic(struct buf *b, const char *key, const struct topic *t)
@@ -133,22 +135,20 @@ static int create_topic(struct call *c)
         const char *name = json_str(c->args, "name", "");
         size_t length = utf8_length(name, strlen(name), UTF8_UTF16);
         struct chat *chat = call_forum(c);
-        struct message *m;
-        struct topic *t;
+        const struct message *m;
+        const struct topic *t;
 
         if (!chat)
                 return -1;
+        if (!may_manage_topics(c, chat))
+                return tg_call_fail(c, 400, "Bad Request: not enough rights to create a topic");
         if (length < 1 || length > 128)
                 return tg_call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
         if (tg_call_pace(c, chat, 1) != 0)
                 return -1;
-        /* a topic has the id of the message about its creation */
-        m = tg_chat_message_new(chat, &c->bot->user);
-        m->extra = mem_strdup("\"forum_topic_created\":{}");
-        tg_chat_post(c->world, chat, m);
-        m->thread_id = m->id;
-        t = tg_chat_add_topic(chat, m->id, name);
-        t->color = json_int(c->args, "icon_color", t->color);
+        m = tg_people_create_topic(c->world, chat, &c->bot->user, name,
+                                   json_int(c->args, "icon_color", TG_TOPIC_COLOR));
+        t = tg_chat_topic(chat, m->id);
         write_topic(&c->out, NULL, t);
         write_topic(tg_compose_record(c, "topic", chat), "topic", t);
         journal_close(c->world->base.sent);
@@ -166,36 +166,78 @@ static void remove_topic(struct chat *chat, struct topic *gone)
         free(gone);
 }
 
-/* edit, close, reopen and delete */
-static int change_topic(struct call *c)
+static int refuse_topic(struct call *c, const struct chat *chat, const struct topic *t)
+{
+        if (!t)
+                return tg_call_fail(c, 400, "Bad Request: message thread not found");
+        if (!may_manage_topics(c, chat) && t->creator != &c->bot->user)
+                return tg_call_fail(c, 400, "Bad Request: not enough rights to manage the topic");
+        return 0;
+}
+
+static int end_change(struct call *c, struct chat *chat, int64_t id, const char *name)
+{
+        struct buf *b = tg_compose_record(c, "topic_change", chat);
+
+        jsonw_str(b, "method", c->method->name);
+        jsonw_int(b, "message_thread_id", id);
+        jsonw_opt(b, "name", name);
+        journal_close(c->world->base.sent);
+        return tg_call_true(c);
+}
+
+static int edit_topic(struct call *c)
 {
         struct chat *chat = call_forum(c);
         int64_t id = json_int(c->args, "message_thread_id", 0);
         struct topic *t = chat ? tg_chat_topic(chat, id) : NULL;
-        const char *method = c->method->name, *name = json_str(c->args, "name", NULL);
-        struct buf *b;
+        const char *name = json_str(c->args, "name", NULL);
+        struct buf extra;
 
-        if (!chat)
+        if (!chat || refuse_topic(c, chat, t) != 0)
                 return -1;
-        if (!t)
-                return tg_call_fail(c, 400, "Bad Request: message thread not found");
-        if (strcmp(method, "deleteForumTopic") == 0)
-                remove_topic(chat, t);
-        else if (strcmp(method, "editForumTopic") != 0) {
-                bool closed = strcmp(method, "closeForumTopic") == 0;
+        if (!name || !*name || strcmp(name, t->name) == 0)
+                return tg_call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
+        if (utf8_length(name, strlen(name), UTF8_UTF16) > 128)
+                return tg_call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
+        free(t->name);
+        t->name = mem_strdup(name);
+        buf_init(&extra, 0);
+        jsonw_open_member(&extra, "forum_topic_edited", '{');
+        jsonw_str(&extra, "name", name);
+        jsonw_close(&extra, '}');
+        tg_people_announce(c->world, chat, &c->bot->user, buf_take(&extra), id);
+        return end_change(c, chat, id, name);
+}
 
-                if (t->closed == closed)
-                        return tg_call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
-                t->closed = closed;
-        } else if (name && *name) {
-                free(t->name);
-                t->name = mem_strdup(name);
-        }
-        b = tg_compose_record(c, "topic_change", chat);
-        jsonw_str(b, "method", method);
-        jsonw_int(b, "message_thread_id", id);
-        journal_close(c->world->base.sent);
-        return tg_call_true(c);
+/* closes and reopens */
+static int close_topic(struct call *c)
+{
+        struct chat *chat = call_forum(c);
+        int64_t id = json_int(c->args, "message_thread_id", 0);
+        struct topic *t = chat ? tg_chat_topic(chat, id) : NULL;
+        bool closed = strcmp(c->method->name, "closeForumTopic") == 0;
+
+        if (!chat || refuse_topic(c, chat, t) != 0)
+                return -1;
+        if (t->closed == closed)
+                return tg_call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
+        t->closed = closed;
+        tg_people_announce(c->world, chat, &c->bot->user,
+                           mem_printf("\"forum_topic_%s\":{}", closed ? "closed" : "reopened"), id);
+        return end_change(c, chat, id, NULL);
+}
+
+static int delete_topic(struct call *c)
+{
+        struct chat *chat = call_forum(c);
+        int64_t id = json_int(c->args, "message_thread_id", 0);
+        struct topic *t = chat ? tg_chat_topic(chat, id) : NULL;
+
+        if (!chat || refuse_topic(c, chat, t) != 0)
+                return -1;
+        remove_topic(chat, t);
+        return end_change(c, chat, id, NULL);
 }
 
 const struct tg_method_row tg_method_chat[] = {
@@ -205,9 +247,9 @@ const struct tg_method_row tg_method_chat[] = {
         { "getChatMemberCount", count_members },
         { "leaveChat", leave },
         { "createForumTopic", create_topic },
-        { "editForumTopic", change_topic },
-        { "closeForumTopic", change_topic },
-        { "reopenForumTopic", change_topic },
-        { "deleteForumTopic", change_topic },
+        { "editForumTopic", edit_topic },
+        { "closeForumTopic", close_topic },
+        { "reopenForumTopic", close_topic },
+        { "deleteForumTopic", delete_topic },
         { 0 },
 };

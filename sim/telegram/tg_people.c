@@ -129,6 +129,39 @@ unsigned tg_people_deliver(const struct message *m, bool edited)
         return count;
 }
 
+struct message *tg_people_announce(struct world *w, struct chat *c, struct user *by, char *extra,
+                                   int64_t thread)
+{
+        struct message *m = tg_chat_message_new(c, by);
+
+        m->extra = extra;
+        m->thread_id = thread;
+        tg_chat_post(w, c, m);
+        if (!m->thread_id)
+                m->thread_id = m->id;
+        tg_people_deliver(m, false);
+        return m;
+}
+
+struct message *tg_people_create_topic(struct world *w, struct chat *c, struct user *by,
+                                       const char *name, int64_t color)
+{
+        struct message *m;
+        struct topic *t;
+        struct buf extra;
+
+        buf_init(&extra, 0);
+        jsonw_open_member(&extra, "forum_topic_created", '{');
+        jsonw_str(&extra, "name", name);
+        jsonw_int(&extra, "icon_color", color);
+        jsonw_close(&extra, '}');
+        m = tg_people_announce(w, c, by, buf_take(&extra), 0);
+        t = tg_chat_add_topic(c, m->id, name);
+        t->color = color;
+        t->creator = by;
+        return m;
+}
+
 void tg_people_deliver_member(struct world *w, struct chat *chat, const struct user *by,
                               const struct user *who, int before, int after)
 {

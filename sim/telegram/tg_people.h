@@ -36,6 +36,13 @@ struct message *tg_people_find_message(struct world *w, const json_t *request, s
 
 /* Sends a new or edited message to the bots that may see it; returns how many. */
 unsigned tg_people_deliver(const struct message *m, bool edited);
+/* A service message, delivered to bots, also the one that acted; extra is its member as JSON. */
+struct message *tg_people_announce(struct world *w, struct chat *c, struct user *by, char *extra,
+                                   int64_t thread);
+#define TG_TOPIC_COLOR 7322096
+/* The message about it, whose id is the topic's. */
+struct message *tg_people_create_topic(struct world *w, struct chat *c, struct user *by,
+                                       const char *name, int64_t color);
 /* Sends a change of status to the bot concerned and to administrators that want it. */
 void tg_people_deliver_member(struct world *w, struct chat *chat, const struct user *by,
                               const struct user *who, int before, int after);

@@ -52,7 +52,8 @@ void tg_render_member(struct buf *b, const char *key, const struct member *m)
                 jsonw_bool(b, "is_anonymous", false);
         for (size_t i = 0; m->standing == STANDING_ADMIN && i < sizeof(rights) / sizeof(rights[0]);
              i++)
-                jsonw_bool(b, rights[i], i > 0);
+                jsonw_bool(b, rights[i],
+                           i > 0 && !(m->no_topics && strcmp(rights[i], "can_manage_topics") == 0));
         if (m->standing == STANDING_KICKED)
                 jsonw_int(b, "until_date", 0);
         jsonw_close(b, '}');

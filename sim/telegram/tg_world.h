@@ -40,6 +40,7 @@ struct member {
         struct user *user;
         struct bot *bot; /* NULL: a person */
         enum standing standing;
+        bool no_topics; /* an administrator without the right can_manage_topics */
         struct member *next;
 };
 
@@ -47,6 +48,7 @@ struct topic {
         int64_t id;
         char *name;
         int64_t color;
+        const struct user *creator; /* may change it without the right */
         bool closed;
         struct topic *next;
 };

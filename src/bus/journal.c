@@ -17,6 +17,7 @@
 
 _Static_assert(STREAM_COUNT == JOURNAL_STREAMS, "rows/journal_row.c names every stream");
 _Static_assert(STREAM_MESSAGE == 0, "the index of messages by chat names the stream");
+_Static_assert(STREAM_SESSION == 4, "the index of events by session names the stream");
 
 /* --- batches --- */
 
@@ -118,10 +119,12 @@ static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit,
                 struct error *err)
 {
         bool one_chat = f->adapter && f->channel && f->streams == 1u << STREAM_MESSAGE;
+        bool one_session = f->trace && f->streams == 1u << STREAM_SESSION && f->before == 0;
         struct journal_range range = { .after = f->after,
                                        .before = f->before,
                                        .adapter = one_chat ? f->adapter : NULL,
-                                       .channel = one_chat ? f->channel : NULL };
+                                       .channel = one_chat ? f->channel : NULL,
+                                       .session_trace = one_session ? f->trace : NULL };
         struct store_stmt *s = journal_row_scan(tx, &range);
         int64_t budget = (int64_t)limit * SCAN_FACTOR;
         struct journal_row row;

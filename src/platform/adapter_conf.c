@@ -79,8 +79,9 @@ const struct setting adapter_common_settings[] = {
           .help = "Spending limits of this adapter." },
         { "chatCommands", SETTING_BOOL, "true", .at = AT(commands),
           .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume`, `/resend`, `/remind`, "
-                  "`/reminders`, `/quiet`, `/event` and `/help` are handled here and not passed to "
-                  "the agent; on `api` only if set." },
+                  "`/reminders`, `/quiet`, `/event`, `/sessions`, `/steer`, `/reply`, `/followup`, "
+                  "`/abort`, `/notify` and `/help` are handled here and not passed to the agent; "
+                  "on `api` only if set." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "How long to wait for further messages of the same person before answering; -1: "
                   "the platform's default." },

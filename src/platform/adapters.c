@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "platform/attachment_fetch.h"
+#include "platform/card_text.h"
 
 struct adapter_entry {
         struct adapter adapter; /* first: platforms know only this part */
@@ -68,6 +69,7 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
         as->http = http;
         as->dir = mem_strdup(dir);
         map_init(&as->by_name);
+        map_init(&as->known_chats);
         LIST_INIT(&as->events);
         STAILQ_INIT(&as->refused);
         as->refuse = timer_new(l, on_refuse, as);
@@ -138,6 +140,8 @@ void adapters_free(struct adapters *as)
         }
         timer_free(as->refuse);
         attachment_files_free(as->attachments);
+        chat_threads_forget(as);
+        map_release(&as->known_chats);
         map_release(&as->by_name);
         free(as->entries);
         free(as->dir);
@@ -384,16 +388,12 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-int adapters_render(struct adapters *as, const char *name, const char *text, bool caption,
-                    struct rendered *out, struct error *err)
+static int render(struct adapter *a, const char *text, bool caption, struct rendered *out,
+                  struct error *err)
 {
-        struct adapter *a = adapters_find(as, name);
         struct markdown_limits limits;
         struct markdown_parts parts;
 
-        *out = (struct rendered){ 0 };
-        if (!a)
-                return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
         if (a->ops->as_written) {
                 out->parts = mem_array(1, sizeof(*out->parts));
                 out->parts[0].text = mem_strdup(text);
@@ -413,6 +413,52 @@ int adapters_render(struct adapters *as, const char *name, const char *text, boo
                 parts.items[out->count] = NULL;
         }
         markdown_parts_release(&parts);
+        return 0;
+}
+
+int adapters_render(struct adapters *as, const char *name, const char *text, bool caption,
+                    struct rendered *out, struct error *err)
+{
+        struct adapter *a = adapters_find(as, name);
+
+        *out = (struct rendered){ 0 };
+        if (!a)
+                return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
+        return render(a, text, caption, out, err);
+}
+
+/* Adds the card below the last part, or as a message of its own if little room is left there. */
+static void add_card(const struct adapter *a, const struct card *card, struct rendered *out)
+{
+        struct markdown_limits limits = a->ops->text;
+        char *last = out->count > 0 ? out->parts[out->count - 1].text : NULL, *shown;
+        size_t taken = last ? utf8_length(last, strlen(last), limits.unit) + 2 : 0;
+        bool joins = last && (limits.max == 0 || taken < limits.max / 2);
+
+        if (joins && limits.max > 0)
+                limits.max -= taken;
+        shown = a->ops->as_written ? card_text_markdown(card) : card_text_message(card, &limits);
+        if (joins) {
+                out->parts[out->count - 1].text = mem_printf("%s\n\n%s", last, shown);
+                free(last);
+                free(shown);
+                return;
+        }
+        out->parts = mem_realloc(out->parts, (out->count + 1) * sizeof(*out->parts));
+        out->parts[out->count++] = (struct rendered_part){ .text = shown };
+}
+
+int adapters_render_card(struct adapters *as, const char *name, const char *text,
+                         const struct card *card, struct rendered *out, struct error *err)
+{
+        struct adapter *a = adapters_find(as, name);
+
+        *out = (struct rendered){ 0 };
+        if (!a)
+                return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
+        if (text && render(a, text, false, out, err) < 0)
+                return -1;
+        add_card(a, card, out);
         return 0;
 }
 

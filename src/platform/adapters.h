@@ -23,7 +23,10 @@ struct adapters {
         STAILQ_HEAD(, refused_delivery) refused;
         struct timer *refuse;
         struct attachment_files *attachments;
+        struct map known_chats; /* "ADAPTER/CHANNEL" → struct known_chat of chat_threads.c */
 };
+
+void chat_threads_forget(struct adapters *as);
 
 /* Events still being written are not published: the bus may go. */
 void adapter_events_forget(struct adapters *as);

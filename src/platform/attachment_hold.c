@@ -122,6 +122,22 @@ struct held_files *adapters_hold_files(struct adapters *as, const struct incomin
         return &h->base;
 }
 
+struct attachment_job *adapters_save_file(struct adapters *as, const struct incoming *in, size_t i,
+                                          char *bytes, size_t n, file_saved_fn *done, void *arg)
+{
+        char *path = channel_folder_attachment(in, i);
+        struct attachment_job *j =
+                attachment_files_save(as->attachments, path, bytes, n, done, arg);
+
+        free(path);
+        return j;
+}
+
+void adapters_drop_saving(struct attachment_job *j)
+{
+        attachment_files_drop(j);
+}
+
 void adapters_stop_files(struct held_files *held, const char *why)
 {
         struct attachment_hold *h = (struct attachment_hold *)held;

@@ -59,6 +59,7 @@ struct channel_info {
         const char *id, *name, *topic;
         const char *parent; /* the channel of a thread, the category of a channel */
         enum chat_kind kind;
+        enum chat_threads threads;
         int64_t members; /* -1: not known */
 };
 struct user_info {
@@ -90,6 +91,7 @@ struct platform_ops {
         const char *command_prefix;  /* what precedes "stop" then; NULL: "/" */
         const char *user_link;       /* with an id a link to a user; NULL: `@id` mentions them */
         unsigned can;                /* ADAPTER_*; `abilities` may narrow it */
+        enum chat_threads threads;   /* in every chat */
         struct markdown_limits text; /* dialect, unit, longest message and caption */
         int64_t upload_max;          /* bytes of a file, at best; with ADAPTER_FILES */
         bool as_written;   /* clients render Markdown: text passes unchanged, in one part */
@@ -296,6 +298,8 @@ void adapters_limits(struct adapters *as, const char *adapter, struct pace_limit
 bool adapters_channel_is_group(struct adapters *as, const char *adapter, const char *channel);
 int adapters_render(struct adapters *as, const char *adapter, const char *text, bool caption,
                     struct rendered *out, struct error *err);
+int adapters_render_card(struct adapters *as, const char *adapter, const char *text,
+                         const struct card *card, struct rendered *out, struct error *err);
 void adapters_send(struct adapters *as, const struct delivery *d);
 void adapters_reconcile(struct adapters *as, const struct delivery *d);
 enum unsure_policy adapters_when_unsure(struct adapters *as, const char *adapter,
@@ -311,8 +315,21 @@ struct held_files *adapters_hold_files(struct adapters *as, const struct incomin
                                        files_ready_fn *done, void *arg);
 void adapters_stop_files(struct held_files *held, const char *why);
 void adapters_release_files(struct held_files *held);
+/*
+ * A file that software sent along with a message, saved where the turn of the message looks for it,
+ * before the message is handed over; its `source` is ADAPTER_SAVED_FILE. Takes the bytes. Calls
+ * done once, later, unless dropped: size -1: it could not be saved.
+ */
+#define ADAPTER_SAVED_FILE "saved"
+typedef void file_saved_fn(void *arg, int64_t size, const char *why);
+struct attachment_job;
+struct attachment_job *adapters_save_file(struct adapters *as, const struct incoming *in, size_t i,
+                                          char *bytes, size_t n, file_saved_fn *done, void *arg);
+void adapters_drop_saving(struct attachment_job *j); /* NULL is fine */
 const struct road_tool *adapters_tool_at(struct adapters *as, const char *adapter, size_t i);
 int64_t adapters_upload_max(struct adapters *as, const char *adapter);
+void adapters_threads(struct adapters *as, const char *adapter, const char *channel,
+                      chat_threads_fn *done, void *arg);
 const char *adapters_command_prefix(struct adapters *as, const char *adapter);
 const char *adapters_user_link(struct adapters *as, const char *adapter);
 int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *channel,

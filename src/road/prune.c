@@ -32,7 +32,8 @@ static int write_prune(struct store_tx *tx, void *arg, struct error *err)
 
         p->more = false;
         for (enum prune_table table = 0; table < PRUNE_TABLES; table++) {
-                bool said = table == PRUNE_TRANSCRIPT || table == PRUNE_STEPS;
+                bool said = table == PRUNE_TRANSCRIPT || table == PRUNE_STEPS ||
+                            table == PRUNE_AGENT_SESSIONS || table == PRUNE_A2A_TURNS;
 
                 count = prune_row_delete(tx, table,
                                          said ? p->transcript_before_ms : p->record_before_ms,

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_state.h"
+#include "rows/a2a_turn_row.h"
+#include "rows/agent_session_row.h"
 #include "rows/journal_row.h"
 #include "rows/trigger_log_row.h"
 
@@ -362,7 +364,9 @@ static int write_retry(struct store_tx *tx, void *arg, struct error *err)
                 return error_set(err, ERR_CONFLICT, "turn 'trn-%lld' has not failed",
                                  (long long)v->id);
         /* its end writes them again */
-        if (rc < 0 || transcript_row_delete_turn(tx, v->id, err) < 0)
+        if (rc < 0 || transcript_row_delete_turn(tx, v->id, err) < 0 ||
+            agent_session_row_release(tx, v->id, err) < 0 ||
+            a2a_turn_row_delete(tx, v->id, err) < 0)
                 return -1;
         v->turn = mem_zalloc(sizeof(*v->turn));
         if (turn_row_get(tx, v->id, &v->turn->row, err) != 1 || read_inputs(tx, v->turn, err) < 0)

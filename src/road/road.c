@@ -179,6 +179,7 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         map_init(&r->approvals.by_turn);
         map_init(&r->outbox.adapters);
         map_init(&r->outbox.jobs);
+        map_init(&r->outbox.edits);
         STAILQ_INIT(&r->outbox.submissions);
         bus_cursor_hold(r->bus, ROAD_CURSOR);
         bus_cursor_hold(r->bus, TURNS_CURSOR);
@@ -339,6 +340,11 @@ void road_mention(const struct road *r, const char *adapter, const char *id, con
         buf_addf(out, "](%s%s)", link, id);
 }
 
+bool road_is_ready(const struct road *r, const char *adapter)
+{
+        return r->platforms.ready(r->platforms.adapters, adapter);
+}
+
 int64_t road_upload_max(const struct road *r, const char *adapter)
 {
         const struct road_platforms *p = &r->platforms;
@@ -346,6 +352,12 @@ int64_t road_upload_max(const struct road *r, const char *adapter)
         if (!p->upload_max || !(road_abilities(r, adapter) & ADAPTER_FILES))
                 return 0;
         return p->upload_max(p->adapters, adapter);
+}
+
+void road_ask_threads(const struct road *r, const char *adapter, const char *channel,
+                      chat_threads_fn *done, void *arg)
+{
+        r->platforms.threads(r->platforms.adapters, adapter, channel, done, arg);
 }
 
 void road_set_schedule(struct road *r, const struct road_schedule *s)

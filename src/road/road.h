@@ -103,12 +103,20 @@ void road_mention(const struct road *r, const char *adapter, const char *id, con
 
 /* ---- for agents ---- */
 
+/* Is it connected? */
+bool road_is_ready(const struct road *r, const char *adapter);
 /* ADAPTER_*; 0: no such adapter. */
 unsigned road_abilities(const struct road *r, const char *adapter);
 /* The ids of its admins, borrowed until it is configured again; NULL: none. */
 const struct setting_list *road_admins(const struct road *r, const char *adapter);
 /* Bytes of a file; 0: it takes none. */
 int64_t road_upload_max(const struct road *r, const char *adapter);
+/*
+ * Which threads can be begun in a channel. Calls done once, later, also with an error, as when the
+ * adapter is not connected.
+ */
+void road_ask_threads(const struct road *r, const char *adapter, const char *channel,
+                      chat_threads_fn *done, void *arg);
 /* The i-th tool of the adapter's platform; NULL: there are no more. */
 const struct road_tool *road_tool_at(const struct road *r, const char *adapter, size_t i);
 /* Calls done once, later. q is borrowed. */

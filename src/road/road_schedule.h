@@ -27,7 +27,8 @@ struct schedule_caller {
         enum chat_kind chat;
         const char *guild;
         const char *sender_id, *sender_name;
-        const char *agent; /* a tool call of this agent; NULL: the person themselves */
+        const char *reply_to; /* id of the message that is answered; NULL: none */
+        const char *agent;    /* a tool call of this agent; NULL: the person themselves */
         const char *trace;
         bool is_admin;
         bool everywhere; /* the agent may reach beyond this chat */

@@ -165,6 +165,15 @@ static void agent_cancel(struct agents *ctx, struct turn_run *run)
         r->cancelled = true;
 }
 
+static void agent_waiting(struct agents *ctx, struct turn_run *run)
+{
+        struct rig *g = (struct rig *)ctx;
+
+        g->waitings++;
+        if (g->waits)
+                g->waits(g, run);
+}
+
 static bool agent_answer(struct agents *ctx, struct turn_run *run, const struct turn_reply *reply)
 {
         agent_cancel(ctx, run);
@@ -202,6 +211,9 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
         if (strcmp(adapter, "react") == 0)
                 return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING |
                        ADAPTER_CHANNEL_HISTORY;
+        if (strcmp(adapter, "cards") == 0)
+                return ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_BUTTONS | ADAPTER_THREADS |
+                       ADAPTER_CARDS;
         if (strcmp(adapter, "tools") == 0)
                 return ADAPTER_IDEMPOTENT | ADAPTER_FILES;
         if (strcmp(adapter, "hush") == 0)
@@ -320,6 +332,47 @@ static int render(struct adapters *ctx, const char *adapter, const char *text, b
         return 0;
 }
 
+struct threads_answer {
+        enum chat_threads threads;
+        struct error error;
+        chat_threads_fn *done;
+        void *arg;
+};
+
+static void on_threads_due(void *arg)
+{
+        struct threads_answer *a = arg;
+
+        a->done(a->arg, a->threads, a->error.kind ? &a->error : NULL);
+        free(a);
+}
+
+static void ask_threads(struct adapters *ctx, const char *adapter, const char *channel,
+                        chat_threads_fn *done, void *arg)
+{
+        struct rig *g = (struct rig *)ctx;
+        struct threads_answer *a = mem_alloc(sizeof(*a));
+
+        (void)adapter;
+        (void)channel;
+        *a = (struct threads_answer){ .threads = g->threads, .done = done, .arg = arg };
+        if (g->threads_error)
+                error_set(&a->error, g->threads_error, "the test says so");
+        loop_defer(g->loop, on_threads_due, a);
+}
+
+/* "TEXT/TITLE" */
+static int render_card(struct adapters *ctx, const char *adapter, const char *text,
+                       const struct card *card, struct rendered *out, struct error *err)
+{
+        (void)ctx;
+        (void)adapter;
+        (void)err;
+        out->parts = mem_array(1, sizeof(*out->parts));
+        out->parts[out->count++].text = mem_printf("%s/%s", text ? text : "", card->title);
+        return 0;
+}
+
 struct auto_send {
         struct rig *rig;
         unsigned sent;
@@ -337,6 +390,7 @@ static void record_send(struct rig *g, const struct delivery *d, bool reconcile)
 {
         struct rig_sent *s = &g->sent[g->sent_count++ % RIG_MAX];
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
+        char *buttons;
 
         *s = (struct rig_sent){ .delivery = d->id,
                                 .fence = d->fence,
@@ -353,6 +407,14 @@ static void record_send(struct rig *g, const struct delivery *d, bool reconcile)
         snprintf(s->emoji, sizeof(s->emoji), "%s", json_str(payload, "emoji", ""));
         snprintf(s->name, sizeof(s->name), "%s", json_str(payload, "name", ""));
         snprintf(s->reply_to, sizeof(s->reply_to), "%s", json_str(payload, "replyTo", ""));
+        snprintf(s->title, sizeof(s->title), "%s",
+                 json_str(json_object_get(payload, "card"), "title", ""));
+        s->silent = json_flag(payload, "silent", false);
+        buttons = json_object_get(payload, "buttons")
+                          ? json_text(json_object_get(payload, "buttons"))
+                          : NULL;
+        snprintf(s->buttons, sizeof(s->buttons), "%s", buttons ? buttons : "");
+        free(buttons);
         json_decref(payload);
         if (g->auto_send) {
                 struct auto_send *a = mem_zalloc(sizeof(*a));
@@ -542,6 +604,7 @@ static void open_all(struct rig *g)
                             .abilities = agent_abilities,
                             .start = agent_start,
                             .cancel = agent_cancel,
+                            .waiting = agent_waiting,
                             .answer = agent_answer,
                             .late_replies = agent_late_replies },
                 .platforms = { .adapters = (struct adapters *)g,
@@ -550,6 +613,8 @@ static void open_all(struct rig *g)
                                .limits = adapter_limits,
                                .channel_is_group = channel_is_group,
                                .render = render,
+                               .render_card = render_card,
+                               .threads = ask_threads,
                                .send = send_hook,
                                .reconcile = reconcile_hook,
                                .read_from = read_from_hook,

@@ -17,6 +17,7 @@
  *              hush     types in threads only
  *              named    commands begin with "/dragoman "
  *              plans    has a calendar, opens direct chats; its sends are idempotent
+ *              cards    edits, has threads, buttons and cards; its sends are idempotent
  *              tools    its sends are idempotent; takes files of 1000 bytes, has the tools
  *                       test_read and test_send of a chat (channel_id), test_dm of all
  *
@@ -43,7 +44,9 @@ struct rig_sent {
         int64_t delivery, fence, read_seq;
         char adapter[16], channel[32], thread[32], kind[16], target[16], text[256];
         char message[32], emoji[16], name[128], reply_to[32], read_from[32];
-        bool answered, reconcile;
+        char title[128];   /* of a card */
+        char buttons[400]; /* as JSON */
+        bool answered, reconcile, silent;
 };
 
 /* A message of the channel history. */
@@ -94,7 +97,9 @@ struct rig {
         /* take the place of the rig; NULL: they do not */
         void (*starts)(struct rig *g, struct turn_run *run);
         void (*cancels)(struct rig *g, struct turn_run *run);
-        void *test; /* theirs */
+        void (*waits)(struct rig *g, struct turn_run *run);
+        unsigned waitings; /* messages behind a running turn that were offered to its agent */
+        void *test;        /* theirs */
         unsigned endings, ended;
         struct turn_outcome outcome; /* of the last turn that ended */
         char outcome_thread[32];
@@ -108,8 +113,10 @@ struct rig {
         const char *down; /* only this one; NULL: none */
         bool asks_admins; /* what becomes of sends that may have arrived */
         struct pace_limits pace;
-        bool no_thread;             /* else a message can start the thread "t-" plus its id */
-        struct rig_line history[8]; /* channel history, oldest first */
+        enum chat_threads threads;     /* of every chat */
+        enum error_kind threads_error; /* instead; ERR_NONE: none */
+        bool no_thread;                /* else a message can start the thread "t-" plus its id */
+        struct rig_line history[8];    /* channel history, oldest first */
         unsigned history_count;
         /* what the platform says about one message; NULL: it cannot be fetched */
         const char *message_text;

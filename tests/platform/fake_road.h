@@ -22,7 +22,7 @@ struct fake_sent {
 };
 
 static struct {
-        struct fake_sent sent[16];
+        struct fake_sent sent[32];
         size_t count;
         char read_from[100]; /* the last of delivery_set_read_from */
         unsigned wakes;

@@ -238,9 +238,11 @@ static void commands_are_registered_only_when_they_changed(void **state)
         rig_requests(g, 3);
         assert_string_equal(rig_line(g, 2), "PUT /applications/43/commands");
         for (const char *const *name =
-                     (const char *const[]){ "ask", "status", "new", "stop", "why", "pause",
-                                            "resume", "help", "link", "remind", "reminders",
-                                            "quiet", "event", "\"when\"", "\"what\"", NULL };
+                     (const char *const[]){
+                             "ask",    "status",   "new",      "stop",   "why",       "pause",
+                             "resume", "help",     "link",     "remind", "reminders", "quiet",
+                             "event",  "sessions", "steer",    "reply",  "followup",  "abort",
+                             "notify", "\"when\"", "\"what\"", NULL };
              *name; name++)
                 assert_non_null(strstr(rig_body(g, 2), *name));
         for (int i = 0; i < 100000 && !commands_memory(g); i++)

@@ -316,7 +316,7 @@ static void deliveries_match_discords_description(void **state)
 {
         static const struct {
                 enum delivery_kind kind;
-                const char *channel, *payload;
+                const char *channel, *payload, *thread;
         } rows[] = {
                 { DELIVER_SEND, "7", "{\"text\":\"<@11> hi\",\"replyTo\":\"5\"}" },
                 { DELIVER_SEND, "7",
@@ -337,6 +337,12 @@ static void deliveries_match_discords_description(void **state)
                   "{\"calendar\":{\"op\":\"put\",\"eventId\":\"77\",\"title\":\"Go\",\"place\":"
                   "\"x\",\"description\":\"\",\"endsAt\":\"2126-11-20T18:00:00Z\"}}" },
                 { DELIVER_CALENDAR, "7", "{\"calendar\":{\"op\":\"delete\",\"eventId\":\"77\"}}" },
+                { DELIVER_SEND, "7",
+                  "{\"card\":{\"title\":\"t\",\"color\":\"#FFA500\",\"body\":\"b\","
+                  "\"footer\":\"f\",\"time\":1700000000000,"
+                  "\"fields\":[{\"name\":\"n\",\"value\":\"v\",\"inline\":true}]}}" },
+                { DELIVER_EDIT, "7", "{\"card\":{\"title\":\"t\"},\"messageId\":\"5\"}" },
+                { DELIVER_CHANGE_THREAD, "7", "{\"name\":\"n\",\"closed\":true}", "70" },
                 { DELIVER_SEND, "user:9", "{\"text\":\"hi\"}" }, /* two calls */
         };
         struct rig *g = *state;
@@ -350,6 +356,7 @@ static void deliveries_match_discords_description(void **state)
                                             .adapter = "dc",
                                             .kind = rows[i].kind,
                                             .channel = rows[i].channel,
+                                            .thread = rows[i].thread,
                                             .payload = rows[i].payload,
                                             .attempt = 1,
                                             .created_ms = clock_wall_ms() };

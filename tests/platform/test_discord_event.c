@@ -493,6 +493,13 @@ static void commands_are_messages_without_their_token(void **state)
                 { "{\"name\":\"remind\",\"options\":[{\"name\":\"what\",\"value\":\"9 lives\"},"
                   "{\"name\":\"when\",\"value\":\"tomorrow\"}]}",
                   "/remind tomorrow to 9 lives" },
+                { "{\"name\":\"steer\",\"options\":[{\"name\":\"text\",\"value\":\"go left\"},"
+                  "{\"name\":\"session\",\"value\":\"ses-3\"}]}",
+                  "/steer ses-3 go left" },
+                { "{\"name\":\"steer\",\"options\":[{\"name\":\"text\",\"value\":\"go left\"}]}",
+                  "/steer go left" },
+                { "{\"name\":\"abort\",\"options\":[{\"name\":\"session\",\"value\":\"ses-3\"}]}",
+                  "/abort ses-3" },
                 { "{\"name\":\"remind\",\"options\":[{\"name\":\"text\",\"value\":\"5m tea\"}]}",
                   "/remind 5m tea" },
                 { "{\"name\":\"event\",\"options\":[{\"name\":\"text\",\"value\":\"list\"}]}",

@@ -68,6 +68,22 @@ static const struct {
           "[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"say:yes\"},{\"type\":2,"
           "\"style\":5,\"label\":\"See\",\"url\":\"https://x.org\"}]}]}",
           "501" },
+        { DELIVER_SEND, "7", NULL,
+          "{\"card\":{\"title\":\"Tool <@11>\",\"color\":\"#FFA500\"},\"buttons\":"
+          "[[{\"text\":\"Yes\",\"data\":\"say:yes\"}]]}",
+          0, "POST /channels/7/messages",
+          "{" NONCE ",\"embeds\":[{\"title\":\"Tool \\\\<@\u200b11\\\\>\",\"color\":16753920}],"
+          "\"content\":\"\",\"allowed_mentions\":" NONE
+          ",\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,"
+          "\"label\":\"Yes\",\"custom_id\":\"say:yes\"}]}]}",
+          "501" },
+        /* only the text above a card notifies */
+        { DELIVER_EDIT, "7", "70",
+          "{\"messageId\":\"5\",\"text\":\"<@11>\",\"card\":{\"body\":\"**x**\"}}", 0,
+          "PATCH /channels/70/messages/5",
+          "{\"embeds\":[{\"description\":\"**x**\"}],\"content\":\"<@11>\",\"allowed_mentions\":"
+          "{\"parse\":[],\"users\":[\"11\"],\"replied_user\":false},\"components\":[]}",
+          "501" },
         { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9,
           "PATCH /channels/7/messages/5", "{\"content\":\"more\",\"allowed_mentions\":" NONE "}",
           "501" },
@@ -86,6 +102,8 @@ static const struct {
         { DELIVER_THREAD, "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}",
           9, "POST /channels/7/messages/5/threads",
           "{\"name\":\"A question\",\"auto_archive_duration\":1440}", "501" },
+        { DELIVER_CHANGE_THREAD, "7", "70", "{\"name\":\"done\",\"closed\":true}", 0,
+          "PATCH /channels/70", "{\"name\":\"done\",\"archived\":true}", "501" },
 };
 
 static void deliveries_become_calls(void **state)
@@ -469,6 +487,145 @@ static void an_old_send_that_arrived_is_not_repeated(void **state)
         assert_string_equal(sent->platform_id, "899");
         assert_string_equal(rig_line(g, 0),
                             "GET /channels/7/messages?after=1174109820026880000&limit=100");
+}
+
+#define CARD_PAYLOAD "{\"card\":{\"title\":\"Tool\",\"body\":\"ls\",\"time\":1700000000000}}"
+
+static void an_old_card_is_recognised(void **state)
+{
+        static const char *const embeds[] = {
+                "[{\"type\":\"rich\",\"title\":\"Tool\",\"description\":\"ls\","
+                "\"timestamp\":\"2023-11-14T22:13:20.000000+00:00\"}]",
+                "[{\"type\":\"rich\",\"title\":\"Tool\",\"description\":\"ls -l\","
+                "\"timestamp\":\"2023-11-14T22:13:20.000000+00:00\"}]",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(embeds); i++) {
+                struct rig *g = rig_new();
+                char *page = mem_printf("[{\"id\":\"899\",\"content\":\"\",\"author\":{\"id\":"
+                                        "\"42\"},\"embeds\":%s}]",
+                                        embeds[i]);
+
+                says(g, 200, page);
+                says(g, 200, SENT);
+                rig_connect(g, "");
+                rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                               .channel = "7",
+                                               .payload = CARD_PAYLOAD,
+                                               .attempt = 2 });
+                assert_string_equal(rig_sent(g)->platform_id, i == 0 ? "899" : "501");
+                rig_free(g);
+                free(page);
+        }
+}
+
+static void an_archived_thread_is_opened_for_an_edit(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, "{\"message\":\"Thread is archived\",\"code\":50083}");
+        says(g, 200, "{\"id\":\"70\"}");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_EDIT,
+                                       .channel = "7",
+                                       .thread = "70",
+                                       .payload = "{\"text\":\"more\",\"messageId\":\"71\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 1), "PATCH /channels/70");
+        assert_string_equal(rig_body(g, 1), "{\"archived\":false}");
+        assert_string_equal(rig_line(g, 2), "PATCH /channels/70/messages/71");
+}
+
+static void a_thread_that_stays_archived_is_reported(void **state)
+{
+        struct rig *g = *state;
+
+        for (int i = 0; i < 3; i++)
+                says(g, 400, "{\"message\":\"Thread is archived\",\"code\":50083}");
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_EDIT,
+                                       .channel = "7",
+                                       .thread = "70",
+                                       .payload = "{\"text\":\"more\",\"messageId\":\"71\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_non_null(strstr(fake_road.sent[0].why, "the thread is archived"));
+}
+
+/* In a DM, and where no thread was begun, it answers the message that would begin it. */
+static void what_belongs_to_a_thread_that_is_not_there_answers(void **state)
+{
+        static const char gone[] = "{\"message\":\"Unknown Channel\",\"code\":10003}";
+        struct rig *g = *state;
+
+        fake_intake.dm = "8";
+        says(g, 404, gone);
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        says(g, 404, gone);
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .thread = "70",
+                                       .target = "70",
+                                       .payload = "{\"text\":\"hi\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 0), "POST /channels/70/messages");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+        assert_non_null(strstr(rig_body(g, 1), "\"message_reference\":{\"message_id\":\"70\""));
+        fake_road.count = 0;
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "8",
+                                       .thread = "80",
+                                       .target = "80",
+                                       .payload = "{\"text\":\"hi\"}" });
+        rig_sent(g);
+        assert_string_equal(rig_line(g, 2), "POST /channels/8/messages");
+        assert_non_null(strstr(rig_body(g, 2), "\"message_reference\":{\"message_id\":\"80\""));
+        fake_road.count = 0;
+        rig_send(g, (struct delivery){ .kind = DELIVER_EDIT,
+                                       .channel = "7",
+                                       .thread = "70",
+                                       .target = "71",
+                                       .payload = "{\"text\":\"hi\"}" });
+        rig_sent(g);
+        assert_string_equal(rig_line(g, 3), "PATCH /channels/70/messages/71");
+        assert_string_equal(rig_line(g, 4), "PATCH /channels/7/messages/71");
+}
+
+/* A name may change twice in ten minutes: the chat's other messages do not wait for it. */
+static void the_limit_of_names_freezes_nothing(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 429, "{\"message\":\"slow\",\"retry_after\":500.0,\"global\":false}");
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_CHANGE_THREAD,
+                                       .channel = "7",
+                                       .thread = "70",
+                                       .payload = "{\"name\":\"more\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_RETRY);
+        assert_int_equal(rig_sent(g)->result.kind, ERR_NET);
+        assert_false(rig_sent(g)->result.freeze_adapter);
+        assert_true(rig_sent(g)->result.retry_after_ms >= 500000);
+}
+
+/* Without the permission to embed links a message of nothing else would be empty. */
+static void a_refused_card_is_sent_as_text(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 403, "{\"message\":\"Missing Permissions\",\"code\":50013}");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = CARD_PAYLOAD });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_body(g, 1),
+                            "{" NONCE ",\"content\":\"**Tool**\\nls\\n\\n"
+                            "*2023-11-14 22:13 UTC*\",\"allowed_mentions\":" NONE "}");
 }
 
 /* However much was written since, and in whatever order a page comes. */
@@ -882,6 +1039,12 @@ int main(void)
                 TEST(each_delivery_has_one_nonce),
                 TEST(a_duplicate_bot_is_detected),
                 TEST(an_old_send_that_arrived_is_not_repeated),
+                cmocka_unit_test(an_old_card_is_recognised),
+                TEST(a_refused_card_is_sent_as_text),
+                TEST(an_archived_thread_is_opened_for_an_edit),
+                TEST(a_thread_that_stays_archived_is_reported),
+                TEST(what_belongs_to_a_thread_that_is_not_there_answers),
+                TEST(the_limit_of_names_freezes_nothing),
                 TEST(an_old_send_is_found_in_a_busy_channel),
                 TEST(a_search_begins_with_the_first_attempt),
                 TEST(a_search_ends_after_the_last_attempt),

@@ -405,6 +405,10 @@ static void a_slash_command_is_a_chat_command_or_a_question(void **state)
         assert_string_equal(read_command(*state, "/dragoman", "Status")->text, "/Status");
         assert_string_equal(read_command(*state, "/dragoman", "approve apr-3 always")->text,
                             "/approve apr-3 always");
+        assert_string_equal(read_command(*state, "/dragoman", "refuse sap-3 why")->text,
+                            "/refuse sap-3 why");
+        assert_string_equal(read_command(*state, "/dragoman", "approve the plan")->text,
+                            "approve the plan");
         assert_string_equal(
                 read_command(*state, "/dragoman", "remind me in 5m to ask <@U1|anna> &amp; go")
                         ->text,

@@ -72,6 +72,50 @@ static void a_group_is_looked_up_with_its_members(void **state)
         assert_string_equal(rig_method(g, 5), "getChatMemberCount");
 }
 
+struct threads_report {
+        enum chat_threads threads;
+        enum error_kind kind;
+        bool done;
+};
+
+static void on_threads(void *arg, enum chat_threads threads, const struct error *err)
+{
+        struct threads_report *r = arg;
+
+        *r = (struct threads_report){ threads, err ? err->kind : ERR_NONE, true };
+}
+
+static struct threads_report ask_threads(struct rig *g, const char *adapter, const char *channel)
+{
+        struct threads_report r = { 0 };
+
+        adapters_threads(g->adapters, adapter, channel, on_threads, &r);
+        assert_false(r.done);
+        for (int i = 0; i < 100000 && !r.done; i++)
+                loop_step(g->loop, true);
+        assert_true(r.done);
+        return r;
+}
+
+static void a_forum_has_topics_which_is_remembered(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             "{\"ok\":true,\"result\":{\"id\":-1005,\"type\":\"supergroup\",\"is_forum\":true}}");
+        says(g, 200, "{\"ok\":true,\"result\":12}");
+        says(g, 200, "{\"ok\":true,\"result\":{\"id\":-1006,\"type\":\"supergroup\"}}");
+        says(g, 200, "{\"ok\":true,\"result\":12}");
+        says(g, 400, NO("400", "Bad Request: chat not found"));
+        rig_connect(g);
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(ask_threads(g, "tg", "-1005").threads, CHAT_THREADS_BY_NAME);
+        assert_int_equal(ask_threads(g, "tg", "-1006").threads, CHAT_NO_THREADS);
+        assert_int_equal(ask_threads(g, "tg", "-1007").kind, ERR_MISSING);
+        assert_int_equal(ask_threads(g, "other", "7").kind, ERR_MISSING);
+        assert_int_equal(fake_server_requests(g->server), 9);
+}
+
 static void a_user_is_the_private_chat_with_them(void **state)
 {
         struct rig *g = *state;
@@ -149,6 +193,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_group_is_looked_up_with_its_members),
+                TEST(a_forum_has_topics_which_is_remembered),
                 TEST(a_user_is_the_private_chat_with_them),
                 TEST(an_unknown_chat_is_missing),
                 TEST(a_group_is_not_a_user),

@@ -329,8 +329,10 @@ static void commands_of_our_own_need_no_list(void **state)
         rig_open(g, ",\"commands\":[\"roll - a die\",\"default\"]");
         rig_requests(g, 4);
         assert_string_equal(rig_method(g, 1), "setMyCommands");
-        for (const char *const *name = (const char *const[]){ "roll", "stop", "remind", "reminders",
-                                                              "quiet", "event", "help", NULL };
+        for (const char *const *name =
+                     (const char *const[]){ "roll", "stop", "remind", "reminders", "quiet", "event",
+                                            "sessions", "steer", "followup", "abort", "notify",
+                                            "help", NULL };
              *name; name++) {
                 char *entry = mem_printf("{\"command\":\"%s\",", *name);
 

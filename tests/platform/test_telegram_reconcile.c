@@ -354,6 +354,86 @@ static void a_message_of_the_bot_among_the_updates_is_not_another(void **state)
         assert_false(tg_ids_known(telegram_of(g), "7", 6));
 }
 
+/* ---- topics ---- */
+
+/* An update about a topic of the bot's own. */
+static void topic_is_created(struct rig *g, int id, const char *name)
+{
+        json_t *json =
+                json_pack("{s:i, s:{s:i, s:i, s:{s:I, s:s}, s:{s:i, s:b}, s:{s:s, s:i}}}",
+                          "update_id", id, "message", "message_id", id, "date", 9, "chat", "id",
+                          (json_int_t)-1001234567890, "type", "supergroup", "from", "id", 42,
+                          "is_bot", true, "forum_topic_created", "name", name, "icon_color", 1);
+
+        tg_intake_add(telegram_of(g), json, NULL);
+        json_decref(json);
+}
+
+static void look_for_topic(struct rig *g, const char *read_from, int64_t ms)
+{
+        look_for(g,
+                 (struct delivery){ .kind = DELIVER_THREAD,
+                                    .channel = GROUP,
+                                    .payload = "{\"name\":\"session\"}",
+                                    .read_from = read_from },
+                 ms);
+}
+
+static void a_topic_is_found_by_its_name_and_a_later_id(void **state)
+{
+        struct rig *g = *state;
+        char from[60];
+
+        connect_after(g, "60000");
+        topic_is_created(g, 6, "session"); /* an older one */
+        tg_reconcile_from(rig_adapter(g),
+                          &(struct delivery){ .kind = DELIVER_THREAD, .channel = GROUP }, from,
+                          sizeof(from));
+        assert_string_equal(from, GROUP ":6");
+        look_for_topic(g, from, 60000);
+        topic_is_created(g, 7, "other");
+        topic_is_created(g, 8, "session");
+        assert_found(g, "8");
+        assert_int_equal(fake_server_requests(g->server), 4); /* nothing was asked */
+}
+
+/* The first thing that the bot does in a forum. */
+static void a_topic_is_looked_for_in_a_chat_of_which_nothing_is_known(void **state)
+{
+        struct rig *g = *state;
+        char from[60];
+
+        connect_after(g, "60000");
+        tg_reconcile_from(rig_adapter(g),
+                          &(struct delivery){ .kind = DELIVER_THREAD, .channel = GROUP }, from,
+                          sizeof(from));
+        assert_string_equal(from, GROUP ":0");
+        topic_is_created(g, 2, "session"); /* before it is looked for, as after a crash */
+        look_for_topic(g, from, 60000);
+        assert_found(g, "2");
+}
+
+static void a_topic_is_unsure_while_updates_may_wait(void **state)
+{
+        struct rig *g = *state;
+
+        connect_now(g);
+        look_for_topic(g, GROUP ":5", 100);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_UNSURE);
+}
+
+static void many_topics_are_not_remembered_for_ever(void **state)
+{
+        struct rig *g = *state;
+
+        connect_now(g);
+        for (int id = 1; id <= 200; id++)
+                topic_is_created(g, id, "session");
+        assert_int_equal(tg_topic_find(telegram_of(g), GROUP, "session", 0), 200 - 31);
+        assert_int_equal(tg_topic_newest(telegram_of(g), GROUP), 200);
+        assert_int_equal(json_object_size(json_object_get(telegram_of(g)->saved, "topics")), 32);
+}
+
 /* ---- chats that moved ---- */
 
 static void a_position_in_the_chat_before_it_moved_is_of_no_use(void **state)
@@ -552,6 +632,10 @@ int main(void)
                 T(ids_above_an_update_are_asked_for),
                 T(a_later_send_with_a_lower_id_ends_the_search),
                 T(a_message_of_the_bot_among_the_updates_is_not_another),
+                T(a_topic_is_found_by_its_name_and_a_later_id),
+                T(a_topic_is_looked_for_in_a_chat_of_which_nothing_is_known),
+                T(a_topic_is_unsure_while_updates_may_wait),
+                T(many_topics_are_not_remembered_for_ever),
                 T(a_position_in_the_chat_before_it_moved_is_of_no_use),
                 T(a_chat_that_moves_while_it_is_asked_is_followed),
                 T(records_of_the_chat_before_it_moved_are_not_compared),

@@ -21,7 +21,7 @@ static const struct {
         enum delivery_kind kind;
         const char *channel, *thread, *payload;
         int64_t turn;
-        const char *method, *params, *platform_id;
+        const char *method, *params, *platform_id, *target;
 } calls[] = {
         { DELIVER_SEND, "7", NULL, "{\"text\":\"<b>hi</b>\",\"replyTo\":\"5\"}", 9,
           "sendMessage", "{\"chat_id\":7,\"text\":\"<b>hi</b>\",\"parse_mode\":\"HTML\"}", "501" },
@@ -36,6 +36,11 @@ static const struct {
           "\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
         { DELIVER_SEND, "-100200", "1", "{\"text\":\"hi\"}", 9, "sendMessage",
           "{\"chat_id\":-100200,\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
+        /* no thread begins at a message: it is answered */
+        { DELIVER_SEND, "-100200", "11", "{\"text\":\"hi\"}", 0, "sendMessage",
+          "{\"chat_id\":-100200,\"reply_parameters\":{\"message_id\":11,"
+          "\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
+          "501", "11" },
         { DELIVER_SEND, "@news", NULL, "{\"text\":\"hi\"}", 0, "sendMessage",
           "{\"chat_id\":\"@news\",\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
         { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\","
@@ -64,6 +69,12 @@ static const struct {
           "{\"chat_id\":7,\"reaction\":[],\"message_id\":5}", "5" },
         { DELIVER_TYPE, "-100200", "11", "{}", 9, "sendChatAction",
           "{\"chat_id\":-100200,\"message_thread_id\":11,\"action\":\"typing\"}", "" },
+        { DELIVER_CHANGE_THREAD, "-100200", "11", "{\"closed\":true}", 0, "closeForumTopic",
+          "{\"chat_id\":-100200,\"message_thread_id\":11}", "11" },
+        { DELIVER_CHANGE_THREAD, "-100200", "11", "{\"closed\":false}", 0, "reopenForumTopic",
+          "{\"chat_id\":-100200,\"message_thread_id\":11}", "11" },
+        { DELIVER_CHANGE_THREAD, "-100200", "11", "{\"name\":\"new\"}", 0, "editForumTopic",
+          "{\"chat_id\":-100200,\"name\":\"new\",\"message_thread_id\":11}", "11" },
 };
 /* clang-format on */
 
@@ -81,6 +92,7 @@ static void each_kind_of_delivery_is_a_call(void **state)
                                                .channel = calls[i].channel,
                                                .thread = calls[i].thread,
                                                .turn = calls[i].turn,
+                                               .target = calls[i].target,
                                                .payload = calls[i].payload });
                 sent = rig_sent(g);
                 assert_int_equal(sent->result.outcome, SEND_DONE);
@@ -102,6 +114,10 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 { DELIVER_SEND, "{\"text\":\"\"}", "there is no text to send" },
                 { DELIVER_EDIT, "{\"messageId\":\"x\",\"text\":\"a\"}",
                   "'x' is not a Telegram message id" },
+                { DELIVER_THREAD, "{\"name\":\" \\n\"}", "a topic needs a name" },
+                { DELIVER_THREAD, "{\"name\":\"a\",\"messageId\":\"5\"}",
+                  "a topic on Telegram has a name and begins at no message" },
+                { DELIVER_CHANGE_THREAD, "{\"closed\":true}", "'' is not the id of a topic" },
                 { DELIVER_REACT, "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
                   "Telegram's bots cannot react with 'ab'" },
                 { DELIVER_UPLOAD, "{\"path\":\"../state/operator.key\"}",
@@ -123,7 +139,7 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                   "{\"messageId\":\"5\",\"text\":\"a\",\"buttons\":[[{\"text\":\"b\","
                   "\"data\":\"b\"}]]}",
                   "an edit cannot add buttons on Telegram" },
-                { DELIVER_THREAD, "{}", "Telegram does not support deliveries of kind 'thread'" },
+                { DELIVER_UNREACT, "{}", "Telegram does not support deliveries of kind 'unreact'" },
         };
 
         (void)state;
@@ -205,6 +221,57 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
         assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
         assert_non_null(strstr(request, "picture bytes"));
+}
+
+static void a_topic_has_the_longest_name_that_telegram_takes(void **state)
+{
+        struct rig *g = *state;
+        char payload[600] = "{\"name\":\" ", wanted[600] = "{\"chat_id\":-100200,\"name\":\"";
+
+        for (int i = 0; i < 100; i++) { /* two units each */
+                strncat(payload, "😀", sizeof(payload) - strlen(payload) - 1);
+                if (i < 64)
+                        strncat(wanted, "😀", sizeof(wanted) - strlen(wanted) - 1);
+        }
+        strncat(payload, "\"}", sizeof(payload) - strlen(payload) - 1);
+        strncat(wanted, "\"}", sizeof(wanted) - strlen(wanted) - 1);
+        says(g, 200, "{\"ok\":true,\"result\":{\"message_thread_id\":77,\"name\":\"x\"}}");
+        rig_connect(g);
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_THREAD, .channel = "-100200", .payload = payload });
+        assert_string_equal(rig_sent(g)->platform_id, "77");
+        assert_string_equal(rig_body(g, 4), wanted);
+        assert_true(tg_ids_known(rig_adapter(g)->self, "-100200", 77));
+}
+
+static void a_topic_that_is_as_wanted_is_done(void **state)
+{
+        struct rig *g = *state;
+
+        for (int i = 0; i < 2; i++)
+                says(g, 400, NO("400", "Bad Request: TOPIC_NOT_MODIFIED"));
+        rig_connect(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_CHANGE_THREAD,
+                                       .channel = "-100200",
+                                       .thread = "11",
+                                       .payload = "{\"name\":\"new\",\"closed\":true}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 4), "editForumTopic");
+        assert_string_equal(rig_method(g, 5), "closeForumTopic");
+}
+
+static void a_topic_that_is_gone_is_missing(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, NO("400", "Bad Request: message thread not found"));
+        rig_connect(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_CHANGE_THREAD,
+                                       .channel = "-100200",
+                                       .thread = "11",
+                                       .payload = "{\"name\":\"new\",\"closed\":true}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_int_equal(rig_sent(g)->result.kind, ERR_MISSING);
 }
 
 /* The workspace needs the first descriptor, the file the second. */
@@ -535,6 +602,12 @@ int main(void)
                 cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
                         a_file_of_the_workspace_is_uploaded_with_its_caption, rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_topic_has_the_longest_name_that_telegram_takes,
+                                                rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_topic_that_is_as_wanted_is_done, rig_begin,
+                                                rig_end),
+                cmocka_unit_test_setup_teardown(a_topic_that_is_gone_is_missing, rig_begin,
+                                                rig_end),
                 cmocka_unit_test(an_upload_waits_for_a_free_descriptor),
                 cmocka_unit_test_setup_teardown(a_link_swapped_in_while_sending_is_not_followed,
                                                 rig_begin, rig_end),

@@ -161,6 +161,25 @@ static void waiting_messages_join_the_running_turn(void **state)
         rig_free(g);
 }
 
+static void an_agent_that_steers_hears_of_messages_behind_its_turn(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "x", "c", "echo", "one", NULL);
+        rig_say(g, "x", "c", "echo", "two", NULL);
+        rig_settle(g);
+        assert_int_equal(g->run_count, 1);
+        assert_int_equal(g->waitings, 0); /* it does not steer */
+        rig_say(g, "x", "d", "steps", "one", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_settle(g);
+        assert_int_equal(g->waitings, 0);
+        rig_say(g, "x", "d", "steps", "two", NULL);
+        rig_until(g, &g->waitings, 1);
+        rig_free(g);
+}
+
 static void joined_messages_are_inputs_after_a_crash(void **state)
 {
         struct step s;
@@ -236,6 +255,7 @@ int main(void)
                 cmocka_unit_test(a_turn_goes_on_as_often_as_it_makes_progress),
                 cmocka_unit_test(a_turn_without_progress_is_given_up),
                 cmocka_unit_test(waiting_messages_join_the_running_turn),
+                cmocka_unit_test(an_agent_that_steers_hears_of_messages_behind_its_turn),
                 cmocka_unit_test(joined_messages_are_inputs_after_a_crash),
                 cmocka_unit_test(messages_with_other_terms_do_not_join),
                 cmocka_unit_test(a_stopped_turn_ends_after_its_last_step),

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "net/loop.h"
 #include "road/report/trace_report.h"
+#include "rows/a2a_turn_row.h"
 #include "rows/delivery_row.h"
 #include "rows/journal_row.h"
 #include "rows/schema.h"
@@ -251,6 +252,45 @@ static void a_report_is_found_by_each_of_its_ids(void **state)
                 assert_int_equal(json_array_size(json_object_get(delivery, "attempts")), 1);
                 json_decref(report);
         }
+}
+
+static int insert_a2a_turn(struct store_tx *tx, void *arg, struct error *err)
+{
+        return a2a_turn_row_put(tx, arg, 2, err) == 1 ? 0 : -1;
+}
+
+static void what_an_agent_was_asked_is_shown(void **state)
+{
+        struct fixture *f = *state;
+        struct a2a_turn_row row = { .turn = 7,
+                                    .agent = "far",
+                                    .name = "s",
+                                    .message = "m-1",
+                                    .task = "",
+                                    .since = "",
+                                    .used_ms = 1200 };
+        json_t *report, *task;
+
+        add_turn(f, TURN_RUNNING, 1100, NULL);
+        report = report_of(f, "evt-1");
+        assert_null(json_object_get(report, "remoteTask"));
+        json_decref(report);
+
+        add(f, insert_a2a_turn, &row);
+        report = report_of(f, "evt-1");
+        task = json_object_get(report, "remoteTask");
+        assert_string_equal(json_str(task, "agent", ""), "far");
+        assert_string_equal(json_str(task, "messageId", ""), "m-1");
+        assert_string_equal(json_str(task, "at", ""), "1970-01-01T00:00:01.200Z");
+        assert_null(json_str(task, "taskId", NULL));
+        json_decref(report);
+
+        row.task = "task-4";
+        add(f, insert_a2a_turn, &row);
+        report = report_of(f, "evt-1");
+        task = json_object_get(report, "remoteTask");
+        assert_string_equal(json_str(task, "taskId", ""), "task-4");
+        json_decref(report);
 }
 
 static void a_message_of_the_bot_is_its_answer(void **state)
@@ -740,6 +780,7 @@ int main(void)
                 TEST(an_agent_may_choose_silence),
                 TEST(the_worst_delivery_decides),
                 TEST(a_message_without_a_turn_has_a_report),
+                TEST(what_an_agent_was_asked_is_shown),
                 TEST(a_message_of_the_bot_is_its_answer),
                 TEST(an_echo_of_the_bot_is_its_answer),
                 TEST(a_late_answer_is_an_answer),

@@ -187,6 +187,137 @@ static void a_message_has_one_thread(void **state)
         free(path);
 }
 
+/* A message with this embed, in which "$N" becomes N characters. */
+static char *embed_of(const char *shape)
+{
+        struct buf body;
+
+        buf_init(&body, 0);
+        buf_addstr(&body, "{\"embeds\":[");
+        for (const char *p = shape; *p; p++) {
+                char *end;
+                long n;
+
+                if (*p != '$') {
+                        buf_addch(&body, *p);
+                        continue;
+                }
+                for (n = strtol(p + 1, &end, 10); n > 0; n--)
+                        buf_addch(&body, 'x');
+                p = end - 1;
+        }
+        buf_addstr(&body, "]}");
+        return buf_take(&body);
+}
+
+static void each_limit_of_an_embed_is_enforced(void **state)
+{
+        static const struct {
+                const char *fits, *too_long;
+        } rows[] = {
+                { "{\"title\":\"$256\"}", "{\"title\":\"$257\"}" },
+                { "{\"description\":\"$4096\"}", "{\"description\":\"$4097\"}" },
+                { "{\"footer\":{\"text\":\"$2048\"}}", "{\"footer\":{\"text\":\"$2049\"}}" },
+                { "{\"fields\":[{\"name\":\"$256\",\"value\":\"v\"}]}",
+                  "{\"fields\":[{\"name\":\"$257\",\"value\":\"v\"}]}" },
+                { "{\"fields\":[{\"name\":\"n\",\"value\":\"$1024\"}]}",
+                  "{\"fields\":[{\"name\":\"n\",\"value\":\"$1025\"}]}" },
+                { "{\"description\":\"$4096\",\"footer\":{\"text\":\"$1904\"}}",
+                  "{\"description\":\"$4096\",\"footer\":{\"text\":\"$1905\"}}" },
+        };
+        struct sim_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *fits = embed_of(rows[i].fits), *too_long = embed_of(rows[i].too_long);
+
+                json_decref(sim_dc_call(r, NULL, MESSAGES, fits, 200));
+                sim_dc_refused(r, NULL, MESSAGES, too_long, 400, 50035);
+                free(fits);
+                free(too_long);
+        }
+}
+
+static void an_embed_has_at_most_25_fields(void **state)
+{
+        struct sim_rig *r = *state;
+
+        for (int count = 25; count <= 26; count++) {
+                json_t *fields = json_array(),
+                       *message = json_pack("{s:[{s:o}]}", "embeds", "fields", fields);
+                char *body;
+
+                for (int i = 0; i < count; i++)
+                        json_array_append_new(fields,
+                                              json_pack("{s:s, s:s}", "name", "n", "value", "v"));
+                body = json_text(message);
+                if (count == 25)
+                        json_decref(sim_dc_call(r, NULL, MESSAGES, body, 200));
+                else
+                        sim_dc_refused(r, NULL, MESSAGES, body, 400, 50035);
+                free(body);
+                json_decref(message);
+        }
+}
+
+static void an_embed_that_shows_nothing_is_refused(void **state)
+{
+        struct sim_rig *r = *state;
+
+        sim_dc_refused(r, NULL, MESSAGES, "{\"embeds\":[{}]}", 400, 50035);
+        sim_dc_refused(r, NULL, MESSAGES,
+                       "{\"embeds\":[{\"fields\":[{\"name\":\"n\",\"value\":\" \"}]}]}", 400,
+                       50035);
+        sim_rig_control_ok(r, "permissions",
+                           "{\"channel\":\"general\",\"deny\":[\"EMBED_LINKS\"]}");
+        sim_dc_refused(r, NULL, MESSAGES, "{\"embeds\":[{\"title\":\"t\"}]}", 403, 50013);
+}
+
+static void an_embed_is_returned_as_discord_does(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *m = sim_dc_call(r, NULL, MESSAGES,
+                                "{\"embeds\":[{\"title\":\" t\\n\",\"timestamp\":"
+                                "\"2023-11-14T22:13:20.120Z\",\"fields\":[{\"name\":\"n\","
+                                "\"value\":\"v \"}]}]}",
+                                200);
+        char *embeds = json_text(json_object_get(m, "embeds"));
+
+        assert_string_equal(embeds, "[{\"title\":\"t\",\"timestamp\":"
+                                    "\"2023-11-14T22:13:20.120000+00:00\",\"fields\":"
+                                    "[{\"name\":\"n\",\"value\":\"v\",\"inline\":false}],"
+                                    "\"type\":\"rich\"}]");
+        free(embeds);
+        json_decref(m);
+}
+
+static void an_archived_thread_takes_only_new_messages(void **state)
+{
+        struct sim_rig *r = *state;
+        char id[32], *threads, *thread, *messages, *edit;
+        json_t *m;
+
+        post_message(r, "{\"content\":\"x\"}", id, sizeof(id));
+        threads = mem_printf(MESSAGES "/%s/threads", id);
+        thread = mem_printf("/channels/%s", id);
+        messages = mem_printf("/channels/%s/messages", id);
+        json_decref(sim_dc_call(r, NULL, threads, "{\"name\":\"T\"}", 201));
+        m = sim_dc_call(r, NULL, messages, "{\"content\":\"one\"}", 200);
+        edit = mem_printf("%s/%s", messages, json_str(m, "id", ""));
+        json_decref(m);
+        json_decref(sim_dc_call(r, "PATCH", thread, "{\"name\":\"U\",\"archived\":true}", 200));
+        sim_dc_refused(r, "PATCH", edit, "{\"content\":\"1\"}", 400, 50083);
+        sim_dc_refused(r, "PATCH", thread, "{\"name\":\"V\"}", 400, 50083);
+        json_decref(sim_dc_call(r, "PATCH", thread, "{\"archived\":false}", 200));
+        json_decref(sim_dc_call(r, "PATCH", edit, "{\"content\":\"1\"}", 200));
+        json_decref(sim_dc_call(r, "PATCH", thread, "{\"archived\":true}", 200));
+        json_decref(sim_dc_call(r, NULL, messages, "{\"content\":\"two\"}", 200));
+        json_decref(sim_dc_call(r, "PATCH", edit, "{\"content\":\"2\"}", 200));
+        free(edit);
+        free(messages);
+        free(thread);
+        free(threads);
+}
+
 static void direct_messages_to_strangers_are_refused(void **state)
 {
         struct sim_rig *r = *state;
@@ -492,6 +623,11 @@ int main(void)
                 TEST(only_allowed_mentions_ping),
                 TEST(a_refused_edit_changes_nothing),
                 TEST(a_message_has_one_thread),
+                TEST(each_limit_of_an_embed_is_enforced),
+                TEST(an_embed_has_at_most_25_fields),
+                TEST(an_embed_that_shows_nothing_is_refused),
+                TEST(an_embed_is_returned_as_discord_does),
+                TEST(an_archived_thread_takes_only_new_messages),
                 TEST(direct_messages_to_strangers_are_refused),
                 TEST(a_channel_keeps_its_last_messages),
                 TEST(a_full_bucket_answers_429),

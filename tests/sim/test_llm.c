@@ -514,6 +514,25 @@ static void a_tool_that_is_demanded_is_called(void **state)
         json_decref(b);
 }
 
+/* Codex has tools of other kinds, and members that are not in the description. */
+static void lax_accepts_other_kinds_of_tools_and_calls_functions(void **state)
+{
+        static const char body[] =
+                "{\"model\":\"gpt-5.4\",\"client_metadata\":{},\"tools\":[{\"type\":\"custom\","
+                "\"name\":\"apply_patch\"},{\"type\":\"tool_search\"}," FLAT_BASH
+                "],\"tool_choice\":\"required\",\"input\":\"hi\"}";
+        struct sim_rig *r = *state;
+        struct refusal strict = { RESPONSES, body, "unknown_member",
+                                  "Unknown parameter: 'client_metadata'." };
+        json_t *a;
+
+        assert_refused(r, &strict);
+        sim_rig_control_ok(r, "settings", "{\"strict\":false}");
+        a = ask(r, RESPONSES, body);
+        assert_string_equal(json_str(AT(a, "output", "0"), "name", ""), "bash");
+        json_decref(a);
+}
+
 static void an_answer_of_no_tokens_fills_the_cache(void **state)
 {
         struct sim_rig *r = *state;
@@ -1064,6 +1083,7 @@ int main(void)
                 TEST(lines_that_arrive_while_it_works_are_appended),
                 TEST(what_cannot_be_done_is_said),
                 TEST(a_tool_that_is_demanded_is_called),
+                TEST(lax_accepts_other_kinds_of_tools_and_calls_functions),
                 TEST(an_answer_of_no_tokens_fills_the_cache),
                 TEST(thinking_is_shown_where_the_server_shows_it),
                 TEST(too_many_requests_are_refused),

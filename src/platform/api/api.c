@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "platform/attachment_fetch.h"
 #include "platform/platform.h"
 
 #define ANSWER_MAX      (64 * 1024)
@@ -207,6 +208,27 @@ static void api_send(struct adapter *a, const struct delivery *d)
         buf_release(&body);
 }
 
+/* ---- files that came with messages: saved already ---- */
+
+#define FILE_MAX ((int64_t)64 << 20)
+
+static int64_t max_bytes(const struct adapter *a)
+{
+        (void)a;
+        return FILE_MAX;
+}
+
+/* Only asked if the file is not there any more. */
+static void *locate(struct adapter *a, struct attachment_fetch *f, const char *source)
+{
+        (void)a;
+        (void)source;
+        attachment_fetch_fail(f, "it is no longer kept");
+        return NULL;
+}
+
+static const struct attachment_source api_files = { .max_bytes = max_bytes, .locate = locate };
+
 /* ---- opening and closing ---- */
 
 static int api_open(struct adapter *a, struct error *err)
@@ -272,5 +294,6 @@ const struct platform_ops api_platform = {
         .open = api_open,
         .close = api_close,
         .send = api_send,
+        .files = &api_files,
         .abilities = api_abilities,
 };

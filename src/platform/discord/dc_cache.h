@@ -13,6 +13,7 @@ enum {
         DC_TYPE_TEXT = 0,
         DC_TYPE_DM = 1,
         DC_TYPE_CATEGORY = 4,
+        DC_TYPE_ANNOUNCEMENT = 5,
         DC_TYPE_THREAD_FIRST = 10,
         DC_TYPE_THREAD_LAST = 12,
         DC_TYPE_FORUM = 15,

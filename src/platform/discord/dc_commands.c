@@ -18,6 +18,17 @@
 enum { OPTION_STRING = 3, OPTION_INTEGER = 4, COMMAND_CHAT = 1 };
 enum { IN_GUILDS = 0, IN_DMS = 1 };
 
+/* dc_event.c puts the session before the text. */
+#define SESSION_TEXT                                                  \
+        {                                                             \
+                "text", "What the agent is told", OPTION_STRING, true \
+        }
+#define SESSION_ID                                                                     \
+        {                                                                              \
+                "session", "Such as ses-3; in the thread of a session it is that one", \
+                        OPTION_STRING                                                  \
+        }
+
 /* Dispatch and the road carry them out. */
 static const struct command {
         const char *name, *help;
@@ -54,6 +65,17 @@ static const struct command {
         { "event",
           "Plan something together",
           { { "text", "new friday 20:00 Chess, yes cal-3; without it the next ones are listed",
+              OPTION_STRING } } },
+        { "sessions", "List coding sessions that you may steer" },
+        { "steer", "Tell a coding agent something", { SESSION_TEXT, SESSION_ID } },
+        { "reply", "Tell a coding agent something", { SESSION_TEXT, SESSION_ID } },
+        { "followup",
+          "Tell a coding agent something for when it would stop",
+          { SESSION_TEXT, SESSION_ID } },
+        { "abort", "Let a coding agent stop", { SESSION_ID } },
+        { "notify",
+          "What you hear of coding sessions",
+          { { "text", "all, errors, end, mentions or off, and perhaps 22:00-07:00",
               OPTION_STRING } } },
         { "help", "List the commands" },
         { "link",

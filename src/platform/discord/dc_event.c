@@ -406,6 +406,16 @@ static const char *reminder_text(struct arena *a, const json_t *options)
         return when && what ? arena_printf(a, "/remind %s to %s", when, what) : NULL;
 }
 
+/* "/steer ses-3 go left": people may fill in the options in any order. NULL: names no session. */
+static const char *session_text(struct arena *a, const char *name, const json_t *options)
+{
+        const char *session = option_text(options, "session"), *text = option_text(options, "text");
+
+        return session ? arena_printf(a, "/%s %s%s%s", name, session, text ? " " : "",
+                                      text ? text : "")
+                       : NULL;
+}
+
 /* /ask is a message to the agent; other commands keep their name. */
 static const char *command_text(struct arena *a, const json_t *data)
 {
@@ -416,8 +426,9 @@ static const char *command_text(struct arena *a, const json_t *data)
                    *target = json_str(data, "target_id", ""); /* of a context menu command */
         struct buf b;
 
-        text = strcmp(name, "remind") == 0 ? reminder_text(a, json_object_get(data, "options"))
-                                           : NULL;
+        text = strcmp(name, "remind") == 0
+                       ? reminder_text(a, json_object_get(data, "options"))
+                       : session_text(a, name, json_object_get(data, "options"));
         if (text)
                 return text;
         buf_init(&b, 0);

@@ -105,6 +105,9 @@ void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *a, struct 
         out->kind = row ? row->kind : adapter_http_kind(a->status, a->kind);
         out->retry_after_ms = a->status == 401 ? ADAPTER_BAD_TOKEN_MS : a->retry_after_ms;
         out->freeze_adapter = a->global;
+        /* a thread's name may change twice in ten minutes: nothing else of its chat waits */
+        if (kind == DELIVER_CHANGE_THREAD && out->kind == ERR_LIMIT && !a->global)
+                out->kind = ERR_NET;
         snprintf(text, size, "%s%s%s", a->why, row && row->advice ? ": " : "",
                  row && row->advice ? row->advice : "");
         out->why = text;

@@ -7,12 +7,14 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/adapter_file.h"
+#include "platform/discord/dc_embed.h"
 #include "platform/discord/dc_send.h"
 
-#define UPLOAD_WAIT_MS 5000
-#define TYPING_WAIT_MS 2000
-#define NAME_MAX_CHARS 100
-#define USERS_MAX      100 /* Discord's limit */
+#define SUPPRESS_NOTIFICATIONS (1 << 12) /* a flag of messages */
+#define UPLOAD_WAIT_MS         5000
+#define TYPING_WAIT_MS         2000
+#define NAME_MAX_CHARS         100
+#define USERS_MAX              100 /* Discord's limit */
 
 /* ---- emoji and mentions ---- */
 
@@ -70,13 +72,13 @@ static void set_call(struct dc_send *s, const char *method, const char *route, c
 
 static int take_message_id(struct dc_send *s, const struct delivery *d, struct error *err)
 {
-        const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
+        char *id = mem_strdup(d->target ? d->target : json_str(s->payload, "messageId", NULL));
 
-        if (!dc_id_valid(id))
-                return error_set(err, ERR_INVALID, "'%.40s' is not a Discord message id",
-                                 id ? id : "");
-        s->message = mem_strdup(id);
-        return 0;
+        free(s->message);
+        s->message = id;
+        if (dc_id_valid(id))
+                return 0;
+        return error_set(err, ERR_INVALID, "'%.40s' is not a Discord message id", id ? id : "");
 }
 
 static void set_message_call(struct dc_send *s, const char *method, const char *route,
@@ -90,13 +92,25 @@ static void set_message_call(struct dc_send *s, const char *method, const char *
 static int add_text(struct dc_send *s, bool needed, bool replies, struct error *err)
 {
         const char *text = json_str(s->payload, "text", "");
+        json_t *card = dc_embed_make(s->payload);
 
-        if (needed && text[0] == '\0')
+        if (needed && text[0] == '\0' && !card)
                 return error_set(err, ERR_INVALID, "there is no text to send");
+        if (card)
+                json_object_set_new(s->body, "embeds", json_pack("[o]", card));
         json_object_set_new(s->body, "content", json_string(text));
         json_object_set_new(s->body, "allowed_mentions",
                             dc_payload_mentions(text, replies && s->dc->conf->ping_on_reply));
         return 0;
+}
+
+void dc_payload_card_as_text(struct dc_send *s)
+{
+        char *text = dc_embed_text(s->payload);
+
+        json_object_del(s->body, "embeds");
+        json_object_set_new(s->body, "content", json_string(text));
+        free(text);
 }
 
 static json_t *button(const json_t *wanted, struct error *err)
@@ -179,6 +193,8 @@ static int make_message(struct dc_send *s, const struct delivery *d, struct erro
                 adapter_nonce(s->adapter, s->delivery, s->created_ms, nonce);
                 json_object_set_new(s->body, "nonce", json_string(nonce));
                 json_object_set_new(s->body, "enforce_nonce", json_true());
+                if (json_flag(s->payload, "silent", false))
+                        json_object_set_new(s->body, "flags", json_integer(SUPPRESS_NOTIFICATIONS));
                 dc_send_add_nonce(s->dc, nonce);
         }
         if (add_text(s, needs_text, replies, err) < 0)
@@ -217,6 +233,8 @@ static int make_edit(struct dc_send *s, const struct delivery *d, struct error *
                 return -1;
         set_message_call(s, deletes ? "DELETE" : "PATCH",
                          "/channels/{channel_id}/messages/{message_id}", NULL);
+        if (json_object_get(s->body, "embeds")) /* those of the older card go with it */
+                json_object_set_new(s->body, "components", json_array());
         return deletes ? 0 : add_buttons(s, err);
 }
 
@@ -272,6 +290,28 @@ static int make_thread(struct dc_send *s, const struct delivery *d, struct error
         return 0;
 }
 
+/* {"name", "closed"}: an archived thread stays readable, and is reopened by what is written there.
+ */
+static int make_change_thread(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        const json_t *closed = json_object_get(s->payload, "closed");
+        const char *name = json_str(s->payload, "name", "");
+        size_t n = utf8_prefix(name, strcspn(name, "\r\n"), UTF8_CODE_POINTS, NAME_MAX_CHARS);
+
+        (void)d;
+        if (!dc_id_valid(s->thread))
+                return error_set(err, ERR_INVALID, "'%.40s' is not the id of a Discord thread",
+                                 s->thread ? s->thread : "");
+        if (n > 0)
+                json_object_set_new(s->body, "name", json_stringn(name, n));
+        if (json_is_boolean(closed))
+                json_object_set_new(s->body, "archived", json_boolean(json_is_true(closed)));
+        s->message = mem_strdup(s->thread); /* its id, for the result */
+        s->needless = json_object_size(s->body) == 0;
+        set_call(s, "PATCH", "/channels/{channel_id}", s->thread, NULL, NULL);
+        return 0;
+}
+
 /* clang-format off */
 const struct dc_send_kind dc_payload_kinds[] = {
         /*                            creates priority   wait_ms         make                 */
@@ -284,5 +324,6 @@ const struct dc_send_kind dc_payload_kinds[] = {
         [DELIVER_TYPE]            = { false,  DC_IDLE,   TYPING_WAIT_MS, make_type            },
         [DELIVER_UPLOAD]          = { true,   DC_NORMAL, UPLOAD_WAIT_MS, make_upload          },
         [DELIVER_CANCEL_DEFERRED] = { false,  DC_NORMAL, 0,              make_cancel_deferred },
+        [DELIVER_CHANGE_THREAD]   = { false,  DC_NORMAL, 0,              make_change_thread   },
 };
 /* clang-format on */

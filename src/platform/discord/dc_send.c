@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/adapter_file.h"
+#include "platform/discord/dc_embed.h"
 #include "platform/discord/dc_id.h"
 
 #define SEND_MS        20000
@@ -39,6 +40,8 @@
 #define NO_OPERATOR_MS  60000
 #define CLOSED_DM_MS    60000
 #define TOO_EARLY_MS    300
+#define UNKNOWN_CHANNEL 10003
+#define ARCHIVED        50083
 #define NONCE_DIGITS    16      /* of a nonce, enough to recognise it */
 #define CLOCK_MARGIN_MS 60000   /* clocks differ */
 #define WARN_MS         3600000 /* between warnings */
@@ -70,6 +73,7 @@ static void end(struct dc_send *s, const struct send_result *result)
         free(s->channel);
         free(s->thread);
         free(s->message);
+        free(s->root);
         free(s->interaction);
         free(s->reply_to);
         free(s->command);
@@ -139,6 +143,69 @@ static bool refuses_reference(const struct dc_send *s, const struct dc_answer *a
                 (a->status == 400 && json_object_get(errors, "message_reference")));
 }
 
+/* Where the bot may not embed links, its message would have nothing in it. */
+static bool refuses_card(const struct dc_send *s, const struct dc_answer *a)
+{
+        return json_object_get(s->body, "embeds") && (a->code == 50013 || a->code == 50006);
+}
+
+/* A DM has no threads: an answer to its first message is as near. */
+static void stay_in_channel(struct dc_send *s)
+{
+        free(s->thread);
+        s->thread = NULL;
+        if (s->root && !s->reply_to)
+                s->reply_to = mem_strdup(s->root);
+}
+
+/* No thread was begun there, or it is gone. */
+static bool leave_thread(struct dc_send *s)
+{
+        const struct delivery d = { .kind = s->delivery_kind, .target = s->message };
+        struct error err;
+
+        if (!s->thread || !(s->root || s->delivery_kind == DELIVER_EDIT))
+                return false;
+        log_info("there is no such thread; using its channel", LOG_S("adapter", s->adapter->name),
+                 LOG_I("delivery", s->delivery), LOG_S("thread", s->thread));
+        stay_in_channel(s);
+        json_object_clear(s->body);
+        adapter_file_close(&s->file);
+        free(s->file_name);
+        free(s->file_mime);
+        s->file_name = s->file_mime = NULL;
+        return s->kind->make(s, &d, &err) == 0;
+}
+
+static void on_reopened(void *arg, const struct dc_answer *a)
+{
+        struct dc_send *s = arg;
+
+        s->call = NULL;
+        if (a->ok)
+                send_call(s);
+        else
+                end_with(s, a, NULL);
+}
+
+/* Discord opens an archived thread for a new message, but for nothing else. */
+static void reopen_thread(struct dc_send *s)
+{
+        json_t *body = json_pack("{s:b}", "archived", false);
+
+        s->reopened = true;
+        s->call = dc_rest_call(s->dc->rest,
+                               &(struct dc_request){ .method = "PATCH",
+                                                     .route = "/channels/{channel_id}",
+                                                     .args = { s->thread },
+                                                     .body = body,
+                                                     .priority = s->kind->priority,
+                                                     .repeatable = true,
+                                                     .total_ms = SEND_MS },
+                               on_reopened, s);
+        json_decref(body);
+}
+
 static void on_sent(void *arg, const struct dc_answer *a)
 {
         struct dc_send *s = arg;
@@ -161,6 +228,15 @@ static void on_sent(void *arg, const struct dc_answer *a)
                          LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
                          LOG_S("why", a->why));
                 json_object_del(s->body, "message_reference");
+                send_call(s);
+        } else if (a->code == UNKNOWN_CHANNEL && leave_thread(s)) {
+                proceed(s);
+        } else if (a->code == ARCHIVED && s->thread && !s->reopened) {
+                reopen_thread(s);
+        } else if (refuses_card(s, a)) {
+                log_info("card refused; sending it as text", LOG_S("adapter", s->adapter->name),
+                         LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+                dc_payload_card_as_text(s);
                 send_call(s);
         } else {
                 end_with(s, a, id ? id : s->message);
@@ -188,17 +264,6 @@ static void send_call(struct dc_send *s)
 
 /* ---- looking for an earlier attempt ---- */
 
-static bool same_text(const char *a, const char *b)
-{
-        size_t n;
-
-        a += strspn(a, " \t\r\n");
-        b += strspn(b, " \t\r\n");
-        for (n = strlen(a); n > 0 && strchr(" \t\r\n", a[n - 1]); n--) {
-        }
-        return strncmp(a, b, n) == 0 && strspn(b + n, " \t\r\n") == strlen(b + n);
-}
-
 /* Discord may have forgotten the nonce of an earlier attempt. */
 static bool is_old(const struct dc_send *s)
 {
@@ -216,6 +281,25 @@ static bool must_look(const struct dc_send *s)
             (s->has_window && s->window.first_ms == 0))
                 return false;
         return is_old(s) || earlier_run;
+}
+
+/* Text and card of m, which may have been sent as text. */
+static bool shows_the_same(const struct dc_send *s, const json_t *m)
+{
+        const char *content = json_str(m, "content", "");
+        const json_t *card = json_array_get(json_object_get(s->body, "embeds"), 0);
+        bool same;
+        char *text;
+
+        if (!card) /* the link of a text may have a preview */
+                return dc_embed_same_text(content, json_str(s->body, "content", ""));
+        if (dc_embed_same_text(content, json_str(s->body, "content", "")) &&
+            dc_embed_same(json_array_get(json_object_get(m, "embeds"), 0), card))
+                return true;
+        text = dc_embed_text(s->payload);
+        same = dc_embed_same_text(content, text);
+        free(text);
+        return same;
 }
 
 /* Is m the message we are about to send? */
@@ -240,8 +324,7 @@ static bool is_this(const struct dc_send *s, const json_t *m)
                                     : json_array_size(files) == 0;
         if ((wanted && about && strcmp(wanted, about) != 0) || !same_file)
                 return false;
-        return (is_old(s) || is_placeholder) &&
-               same_text(json_str(m, "content", ""), json_str(s->body, "content", ""));
+        return (is_old(s) || is_placeholder) && shows_the_same(s, m);
 }
 
 static void look(struct dc_send *s, const char *after);
@@ -328,6 +411,8 @@ static void on_looked(void *arg, const struct dc_answer *a)
                    !is_old(s)) { /* it is not there, or Discord still knows its nonce */
                 s->looked = true;
                 store_window(s, dc_rest_now_ms(s->dc->rest));
+                proceed(s);
+        } else if (a->code == UNKNOWN_CHANNEL && leave_thread(s)) {
                 proceed(s);
         } else if (!a->ok) {
                 leave_look(s, ERR_REFUSED, a->why);
@@ -471,6 +556,9 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
         s->thread = d->thread && *d->thread ? mem_strdup(d->thread) : NULL;
         s->payload = json_read(d->payload, strlen(d->payload), NULL);
         s->reply_to = mem_strdup(json_str(s->payload, "replyTo", NULL));
+        s->root = s->kind->creates ? mem_strdup(d->target) : NULL;
+        if (s->thread && dc_destination_is_dm(s->dc, s->channel))
+                stay_in_channel(s);
         s->body = json_object();
         TAILQ_INSERT_TAIL(&s->dc->sends, s, next);
         if (s->kind->make(s, d, &err) < 0)

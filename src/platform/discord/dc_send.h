@@ -24,6 +24,7 @@ struct dc_send {
         int attempt;
         char *channel, *thread;
         char *message;
+        char *root; /* the message whose thread it is in, which it answers where there is none */
         char *interaction; /* whose placeholder it goes to; NULL: to a channel */
         char *reply_to;
         json_t *payload;
@@ -37,6 +38,7 @@ struct dc_send {
         struct send_result early;
         char why[300];
         bool needless;
+        bool reopened;   /* its thread was archived */
         bool has_window; /* false: of a version that did not store it */
         struct dc_window window;
         char *command;    /* whose placeholder an earlier attempt may have filled; NULL: none */
@@ -54,6 +56,8 @@ void dc_send_add_nonce(struct discord *dc, const char *nonce);
 extern const struct dc_send_kind dc_payload_kinds[]; /* by enum delivery_kind */
 /* After its placeholder was lost. */
 int dc_payload_for_channel(struct dc_send *s, struct error *err);
+/* The card, which the body has, becomes text. */
+void dc_payload_card_as_text(struct dc_send *s);
 /* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */
 char *dc_payload_emoji(const char *emoji);
 /* Notifies only people mentioned in the text. */

@@ -404,11 +404,14 @@ static void start_query(struct discord *dc, const struct query_job *query, const
 static struct channel_message read_line(const struct discord *dc, const json_t *m)
 {
         const json_t *author = json_object_get(m, "author"),
-                     *snapshot = json_array_get(json_object_get(m, "message_snapshots"), 0);
+                     *snapshot = json_array_get(json_object_get(m, "message_snapshots"), 0),
+                     *embed = json_array_get(json_object_get(m, "embeds"), 0);
         const char *sender = json_str(author, "id", ""), *text = json_str(m, "content", "");
 
         if (!*text && snapshot) /* a forwarded message */
                 text = json_str(json_object_get(snapshot, "message"), "content", "");
+        if (!*text) /* a card */
+                text = json_str(embed, "title", json_str(embed, "description", ""));
         return (struct channel_message){
                 .id = json_str(m, "id", ""),
                 .sender_id = sender,
@@ -477,12 +480,16 @@ void dc_tools_message(struct adapter *a, const char *channel, const char *thread
 static void on_channel_info(void *arg, const struct dc_answer *a)
 {
         struct query_job *job = arg;
+        int64_t type = json_int(a->result, "type", -1);
         const json_t *recipient = json_array_get(json_object_get(a->result, "recipients"), 0);
         const struct channel_info info = {
                 .id = json_str(a->result, "id", ""),
                 .kind = json_str(a->result, "guild_id", NULL) ? CHAT_GROUP : CHAT_DM,
                 .name = json_str(a->result, "name", json_str(recipient, "username", NULL)),
                 .topic = json_str(a->result, "topic", NULL),
+                .threads = type == DC_TYPE_TEXT || type == DC_TYPE_ANNOUNCEMENT
+                                   ? CHAT_THREADS_AT_MESSAGE
+                                   : CHAT_NO_THREADS,
                 .parent = json_str(a->result, "parent_id", NULL),
                 .members = json_int(a->result, "member_count", -1) /* only threads have it */
         };

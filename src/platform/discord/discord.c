@@ -480,9 +480,10 @@ const struct platform_ops discord_platform = {
         .help = "A Discord bot: the gateway and the REST API.",
         .token_hint = "the one from the developer portal (Bot, Reset Token)",
         .token_variable = TOKEN_VARIABLE,
+        .threads = CHAT_THREADS_VARY,
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
-               ADAPTER_BUTTONS | ADAPTER_CALENDAR | ADAPTER_OPENS_DIRECT,
+               ADAPTER_BUTTONS | ADAPTER_CALENDAR | ADAPTER_OPENS_DIRECT | ADAPTER_CARDS,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
         .upload_max = (int64_t)500 << 20, /* in a guild with every boost */
         .debounce_ms = 3000,

@@ -37,6 +37,7 @@ struct markdown_limits {
         size_t caption;
         markdown_mention_fn *mention; /* NULL: names stay text */
         void *mention_arg;
+        bool notifies_nobody; /* no name and no link of somebody does; instead of `mention` */
 };
 
 struct markdown_parts {
@@ -49,5 +50,14 @@ struct markdown_parts {
 int markdown_render(const char *text, size_t n, const struct markdown_limits *limits,
                     struct markdown_parts *out, struct error *err);
 void markdown_parts_release(struct markdown_parts *parts);
+
+/* The least `max` of markdown_cut: of Markdown, and of text. */
+#define MARKDOWN_CUT_MIN  (MARKDOWN_PART_MIN + 2)
+#define MARKDOWN_LINE_MIN 64
+/*
+ * Renders what fits into one message, and "…" if there is more; "" when the text shows nothing.
+ * is_line: it is no Markdown but text for one line. Yours to free.
+ */
+char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdown_limits *limits);
 
 #endif

@@ -28,6 +28,11 @@ void md_dialect_add_url(struct buf *out, struct slice url)
         }
 }
 
+bool md_dialect_is_person(struct slice url)
+{
+        return starts_with(url, "tg:");
+}
+
 /* ---- plain: shown as written ---- */
 
 static void plain_escape(struct buf *out, char c, char before, char after, bool code)
@@ -223,6 +228,7 @@ const struct md_dialect md_dialects[] = {
                 .quote_depth = 1,
                 .quote_code = true,
                 .mono_alone = true,
+                .names_ping = true,
                 .bullet = "•",
                 .todo = "☐",
                 .done = "☑",

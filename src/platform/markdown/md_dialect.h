@@ -27,6 +27,7 @@ struct md_dialect {
         bool mono_alone;        /* code cannot be bold */
         bool line_marks;        /* markup does not reach over a line end */
         bool broadcast;         /* @everyone would ping */
+        bool names_ping;        /* @name does, without markup */
         enum md_joint joint;
         const char *bullet, *todo, *done, *rule;
 
@@ -41,5 +42,7 @@ struct md_dialect {
 extern const struct md_dialect md_dialects[]; /* by enum markdown_dialect */
 /* Adds an address; white space and what could be markup is percent-encoded. */
 void md_dialect_add_url(struct buf *out, struct slice url);
+/* Does the address name a person, who is notified of the link? */
+bool md_dialect_is_person(struct slice url);
 
 #endif

@@ -130,6 +130,13 @@ static size_t cluster_length(const char *p, size_t n)
 
 enum glyph_kind { GLYPH_TEXT, GLYPH_CODE, GLYPH_ADDRESS };
 
+/* Would a name after this '@' notify somebody who must not be? Not in an e-mail address. */
+static bool begins_mention(const struct md_writer *w, const char *p, enum glyph_kind kind)
+{
+        return *p == '@' && kind == GLYPH_TEXT && w->limits->notifies_nobody &&
+               w->dialect->names_ping && !isalnum((unsigned char)w->before);
+}
+
 /* Writes the character at p and returns its length. */
 static size_t write_glyph(struct md_writer *w, const char *p, size_t n, uint32_t span,
                           enum glyph_kind kind)
@@ -151,6 +158,8 @@ static size_t write_glyph(struct md_writer *w, const char *p, size_t n, uint32_t
                 buf_add(&w->scratch, p, head);
         else
                 w->dialect->escape(&w->scratch, *p, w->before, after, kind == GLYPH_CODE);
+        if (begins_mention(w, p, kind))
+                buf_addstr(&w->scratch, MD_ZERO_WIDTH);
         buf_add(&w->scratch, p + head, len - head);
         atom = add_glyph(w, span, cp);
         if (head == 1 && !control) /* perhaps with an escape */
@@ -317,7 +326,7 @@ static enum link_form choose_form(struct md_writer *w, size_t link)
         size_t max = w->limits->max ? w->limits->max / 4 : URL_MAX;
         bool same = label_is_address(label, url);
 
-        if (url.n == 0)
+        if (url.n == 0 || (w->limits->notifies_nobody && md_dialect_is_person(url)))
                 return LINK_LABEL;
         buf_clear(&w->open);
         buf_clear(&w->close);

@@ -240,7 +240,7 @@ static json_t *button(const json_t *wanted, size_t row, size_t column, struct er
         return b;
 }
 
-static int add_buttons(json_t *blocks, const json_t *rows, struct error *err)
+int sl_blocks_add_buttons(json_t *blocks, const json_t *rows, struct error *err)
 {
         if (json_array_size(rows) > SL_BLOCKS_ROWS_MAX)
                 return error_set(err, ERR_INVALID, "a message has at most %d rows of buttons",
@@ -268,6 +268,11 @@ static int add_buttons(json_t *blocks, const json_t *rows, struct error *err)
         return 0;
 }
 
+void sl_blocks_add_text(json_t *blocks, const char *text)
+{
+        add_sections(blocks, text, strlen(text));
+}
+
 int sl_blocks_make(const char *text, const json_t *buttons, bool plain, json_t **out,
                    struct error *err)
 {
@@ -281,7 +286,7 @@ int sl_blocks_make(const char *text, const json_t *buttons, bool plain, json_t *
                 add_sections(*out, text, strlen(text));
                 needed = has_buttons;
         }
-        if (needed && add_buttons(*out, buttons, err) < 0) {
+        if (needed && sl_blocks_add_buttons(*out, buttons, err) < 0) {
                 json_decref(*out);
                 *out = NULL;
                 return -1;

@@ -29,5 +29,9 @@
  */
 int sl_blocks_make(const char *text, const json_t *buttons, bool plain, json_t **out,
                    struct error *err);
+/* Adds sections with the text. */
+void sl_blocks_add_text(json_t *blocks, const char *text);
+/* Adds rows of buttons; NULL: none. */
+int sl_blocks_add_buttons(json_t *blocks, const json_t *rows, struct error *err);
 
 #endif

@@ -23,6 +23,7 @@ static const struct {
         { "heart", "❤" },
         { "hourglass", "⌛" },
         { "hourglass_flowing_sand", "⏳" },
+        { "incoming_envelope", "📨" },
         { "warning", "⚠" },
         { "no_entry", "⛔" },
         { "no_entry_sign", "🚫" },

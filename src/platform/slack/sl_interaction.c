@@ -40,10 +40,12 @@
 static const struct {
         const char *name, *args; /* how the rest must begin; NULL: there is none */
 } commands[] = {
-        { "new", NULL },      { "stop", NULL },      { "status", NULL },   { "why", NULL },
-        { "resume", NULL },   { "help", NULL },      { "pause", "" },      { "link", "" },
-        { "resend", "dlv-" }, { "approve", "apr-" }, { "refuse", "apr-" }, { "remind", "" },
-        { "reminders", "" },  { "quiet", "" },       { "event", "" },
+        { "new", NULL },      { "stop", NULL },      { "status", NULL },    { "why", NULL },
+        { "resume", NULL },   { "help", NULL },      { "pause", "" },       { "link", "" },
+        { "resend", "dlv-" }, { "approve", "apr-" }, { "approve", "sap-" }, { "refuse", "apr-" },
+        { "refuse", "sap-" }, { "remind", "" },      { "reminders", "" },   { "quiet", "" },
+        { "event", "" },      { "sessions", NULL },  { "steer", "" },       { "reply", "" },
+        { "followup", "" },   { "abort", "" },       { "notify", "" },
 };
 
 /* "status" and "Status" are a command, "status of the build?" is a question. */
@@ -52,8 +54,9 @@ static bool is_command(struct slice word, const char *rest)
         for (size_t i = 0; i < COUNT(commands); i++) {
                 const char *name = commands[i].name, *args = commands[i].args;
 
-                if (strlen(name) == word.n && strncasecmp(word.p, name, word.n) == 0)
-                        return !*rest || (args && strncmp(rest, args, strlen(args)) == 0);
+                if (strlen(name) == word.n && strncasecmp(word.p, name, word.n) == 0 &&
+                    (!*rest || (args && strncmp(rest, args, strlen(args)) == 0)))
+                        return true;
         }
         return false;
 }

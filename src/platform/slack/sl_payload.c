@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/slack/sl_blocks.h"
+#include "platform/slack/sl_card.h"
 #include "platform/slack/sl_emoji.h"
 #include "platform/slack/sl_send.h"
 
@@ -21,6 +22,9 @@ static int add_text(struct sl_send *s, struct error *err)
         const char *text = json_str(s->payload, "text", "");
         json_t *blocks;
 
+        if (json_object_get(s->payload, "card"))
+                return s->plain ? sl_card_add_plain(s->args, s->payload, err)
+                                : sl_card_add(s->args, s->payload, err);
         if (text[0] == '\0')
                 return error_set(err, ERR_INVALID, "there is no text to send");
         if (sl_blocks_make(text, json_object_get(s->payload, "buttons"), s->plain, &blocks, err) <
@@ -36,7 +40,8 @@ bool sl_payload_make_plain(struct sl_send *s)
 {
         struct error err = { 0 };
 
-        if (s->plain || json_array_size(json_object_get(s->args, "blocks")) == 0)
+        if (s->plain || (json_array_size(json_object_get(s->args, "blocks")) == 0 &&
+                         json_array_size(json_object_get(s->args, "attachments")) == 0))
                 return false;
         s->plain = true;
         json_object_del(s->args, "blocks");
@@ -130,7 +135,10 @@ static int make_thread(struct sl_send *s, const struct delivery *d, struct error
         return take_message(s, d, "ts", err);
 }
 
-/* Slack shows no placeholder for a command; sl_assistant.c shows that somebody types. */
+/*
+ * Slack shows no placeholder for a command, and closes no threads; sl_assistant.c shows that
+ * somebody types.
+ */
 static int make_nothing(struct sl_send *s, const struct delivery *d, struct error *err)
 {
         (void)s;
@@ -151,5 +159,6 @@ const struct sl_send_kind sl_payload_kinds[] = {
         [DELIVER_TYPE]            = { false,  SL_IDLE,   0,              make_nothing  },
         [DELIVER_UPLOAD]          = { true,   SL_NORMAL, UPLOAD_WAIT_MS, make_upload   },
         [DELIVER_CANCEL_DEFERRED] = { false,  SL_NORMAL, 0,              make_nothing  },
+        [DELIVER_CHANGE_THREAD]   = { false,  SL_NORMAL, 0,              make_nothing  },
 };
 /* clang-format on */

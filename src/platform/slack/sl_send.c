@@ -147,10 +147,11 @@ static bool respond(struct sl_send *s)
                 return false;
         s->responded = true;
         s->creating = !s->only_for_one;
-        body = json_pack("{s:s, s:b, s:O, s:O*}", "response_type",
+        body = json_pack("{s:s, s:b, s:O, s:O*, s:O*}", "response_type",
                          s->only_for_one || s->turn == 0 ? "ephemeral" : "in_channel",
                          "replace_original", false, "text", json_object_get(s->args, "text"),
-                         "blocks", json_object_get(s->args, "blocks"));
+                         "blocks", json_object_get(s->args, "blocks"), "attachments",
+                         json_object_get(s->args, "attachments"));
         s->call = sl_api_post(s->sl->api,
                               &(struct sl_post){ .url = url, .json = body, .total_ms = SEND_MS },
                               on_responded, s);

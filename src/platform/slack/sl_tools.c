@@ -546,6 +546,7 @@ static void on_channel_info(void *arg, const struct sl_answer *a)
                                            .name = dm ? (user ? user->username : person)
                                                       : json_str(c, "name", NULL),
                                            .topic = *topic ? topic : NULL,
+                                           .threads = CHAT_THREADS_AT_MESSAGE,
                                            .members = json_int(c, "num_members", -1) };
         struct error err = { 0 };
 

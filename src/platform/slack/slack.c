@@ -66,7 +66,7 @@ static const struct setting slack_settings[] = {
           .help = "With `streaming` auto: how long an answer is streamed before its message is "
                   "edited instead; Slack ends streams after about 300." },
         { "details", SETTING_CHOICE, "\"thread\"", .choices = details, .at = AT(details),
-          .help = "Where the steps of a turn of the built-in agent are shown: in the `thread` of "
+          .help = "Where the steps of a turn of an agent with tools are shown: in the `thread` of "
                   "the answer, or nowhere (`off`). Answers that are in a thread themselves, or "
                   "with `streaming` off, have none." },
         { "catchUpMessages", SETTING_INT, "100", 0, 1000, .at = AT(catch_up_messages),
@@ -555,7 +555,8 @@ const struct platform_ops slack_platform = {
         .command_help = "Slack takes what begins with a slash for itself: write `stop` after the "
                         "app's own command, such as `/dragoman stop`, or mention me before it.",
         .command_prefix = "/dragoman ",
-        .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
+        .threads = CHAT_THREADS_AT_MESSAGE,
+        .can = ADAPTER_CARDS | ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
                ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS |
                ADAPTER_DETAILS | ADAPTER_EPHEMERAL,

@@ -168,6 +168,7 @@ const struct platform_ops telegram_platform = {
         .help = "A Telegram bot, by long polling or webhook.",
         .token_hint = "the one @BotFather shows",
         .user_link = "tg://user?id=",
+        .threads = CHAT_THREADS_VARY,
         .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
                ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_READBACK | ADAPTER_DIRECT |
                ADAPTER_BUTTONS,

@@ -8,6 +8,7 @@
  *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c other content
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_reconcile.c  whether a send without an answer arrived; tg_ids.c knows message ids
+ *     tg_topic.c    topics of forums, and those whose creation got no answer
  *     tg_chat.c     chats that changed their id; lookups of chats and users
  *     tg_commands.c the bot's command menu
  *
@@ -79,6 +80,7 @@ struct telegram {
         /* the bot, from getMe */
         struct tg_self self;
         char *username, *name;
+        bool private_topics; /* its private chats have topics */
         /* the link */
         enum tg_state state;                /* only enter() of tg_link.c writes it */
         bool configured;                    /* TG_CONFIGURING has succeeded once */
@@ -185,6 +187,19 @@ void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms);
 bool tg_reconcile_needs_quiet(const struct telegram *tg);
 void tg_reconcile_progress(struct telegram *tg);
 void tg_reconcile_close(struct telegram *tg);
+
+/* ---- tg_topic.c ---- */
+
+#define TG_TOPIC_NAME_MAX 128 /* UTF-16 units */
+
+/* A message of the bot's own. */
+void tg_topic_update(struct telegram *tg, const json_t *message);
+/* A topic of the bot's own with this name and a later id; 0: none is known. */
+int64_t tg_topic_find(const struct telegram *tg, const char *chat, const char *name, int64_t after);
+/* The highest id of one; 0: none is known. */
+int64_t tg_topic_newest(const struct telegram *tg, const char *chat);
+/* The name that a payload wants, as Telegram takes it, yours; NULL: none. */
+char *tg_topic_name(const json_t *payload);
 
 /* tg_reaction.c: the nearest emoji a bot may react with, or NULL. */
 const char *tg_reaction(const char *emoji);

@@ -45,6 +45,12 @@ struct tg_lookup {
         LIST_ENTRY(tg_lookup) next;
 };
 
+static bool has_topics(const struct tg_lookup *l)
+{
+        return json_flag(l->chat, "is_forum", false) ||
+               (l->tg->private_topics && tg_describe_kind(l->chat) == CHAT_DM);
+}
+
 /* Reports the chat, or the error, and frees the lookup. */
 static void finish(struct tg_lookup *l, int64_t members, const struct error *err)
 {
@@ -61,6 +67,7 @@ static void finish(struct tg_lookup *l, int64_t members, const struct error *err
         if (l->channel) {
                 channel.kind = tg_describe_kind(l->chat);
                 channel.topic = json_str(l->chat, "description", NULL);
+                channel.threads = has_topics(l) ? CHAT_THREADS_BY_NAME : CHAT_NO_THREADS;
                 l->channel(l->arg, err ? NULL : &channel, err);
         } else {
                 user.username = json_str(l->chat, "username", NULL);

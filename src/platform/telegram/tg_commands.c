@@ -24,6 +24,11 @@ static const char *const own_commands[] = {
         "reminders - list your reminders, or cancel one",
         "quiet - when I leave you alone: 22:00-07:00",
         "event - plan something together",
+        "sessions - list coding sessions",
+        "steer - tell a coding agent something",
+        "followup - tell it when it would stop",
+        "abort - let a coding agent stop",
+        "notify - what you hear of sessions: errors, off",
         "help - list all commands",
 };
 

@@ -237,8 +237,12 @@ static void note_id(struct telegram *tg, const json_t *update)
         int64_t id = json_int(message, "message_id", 0);
         char chat[24];
 
-        if (id <= 0 || json_int(json_object_get(message, "from"), "id", 0) == tg->self.id)
+        if (id <= 0)
                 return;
+        if (json_int(json_object_get(message, "from"), "id", 0) == tg->self.id) {
+                tg_topic_update(tg, message);
+                return;
+        }
         snprintf(chat, sizeof(chat), "%" PRId64,
                  json_int(json_object_get(message, "chat"), "id", 0));
         tg_ids_note(tg, chat, id, json_int(message, "date", 0));

@@ -112,6 +112,7 @@ static void on_greeted(void *arg, const struct tg_answer *answer)
         tg->name = mem_strdup(json_str(me, "first_name", ""));
         tg->self = (struct tg_self){ .id = json_int(me, "id", 0), .username = tg->username };
         snprintf(id, sizeof(id), "%" PRId64, tg->self.id);
+        tg->private_topics = json_flag(me, "has_topics_enabled", false);
         adapter_set_profile(tg->adapter, tg->username ? tg->username : tg->name, id);
         log_info("telegram bot", LOG_S("adapter", tg->adapter->name), LOG_S("name", tg->name),
                  LOG_S("username", tg->username), LOG_I("id", tg->self.id),

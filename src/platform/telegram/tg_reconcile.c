@@ -15,6 +15,8 @@
  * one. Not arrived: every id in between belongs to another message. Whatever is not as expected
  * ends as unsure: a person may miss an answer, but never gets two.
  *
+ * A topic is found by the update about it, see tg_topic.c.
+ *
  * An edit with the wrong keyboard would replace the keyboard of the message. So the ids asked for
  * are of the message that is looked for, of people, or of a message sent without buttons, to which
  * no edit adds any (make_edit of tg_send.c). If another message of ours may be there, none is asked
@@ -56,6 +58,7 @@ struct tg_doubt {
         int64_t delivery, fence;
         char *channel, *chat;                     /* as the delivery names it; its id */
         json_t *markup;                           /* of the message; NULL: none */
+        char *topic;                              /* the name of one that is looked for, or NULL */
         int64_t before, after;                    /* after 0: not known */
         int64_t look_past;                        /* ids to ask for above `after` */
         int64_t settled_ms, until_ms, patient_ms; /* patient: to wait for updates until then */
@@ -97,6 +100,7 @@ static void doubt_free(struct tg_doubt *b)
         tg_call_abort(b->call);
         timer_free(b->timer);
         json_decref(b->markup);
+        free(b->topic);
         free(b->channel);
         free(b->chat);
         free(b);
@@ -136,8 +140,9 @@ static void end_found(struct tg_doubt *b, int64_t id)
         snprintf(chat, sizeof(chat), "%s", b->chat);
         snprintf(text, sizeof(text), "%" PRId64, id);
         snprintf(why, sizeof(why),
-                 "it had arrived: message %" PRId64
-                 " is the bot's own and no other (asked %u times)",
+                 b->topic ? "the topic had been created: an update says so"
+                          : "it had arrived: message %" PRId64
+                            " is the bot's own and no other (asked %u times)",
                  id, b->probes);
         /* else it is looked for again, and must not seem to be another's */
         if (finish(b, &(struct send_result){ .outcome = SEND_DONE,
@@ -152,7 +157,9 @@ static void end_not_arrived(struct tg_doubt *b)
 {
         char why[160];
 
-        if (b->after == b->before + 1)
+        if (b->topic)
+                snprintf(why, sizeof(why), "the topic was not created: no update says so");
+        else if (b->after == b->before + 1)
                 snprintf(why, sizeof(why),
                          "it certainly did not arrive: there is no message between %" PRId64
                          " and %" PRId64,
@@ -392,6 +399,20 @@ static void conclude(struct tg_doubt *b, int64_t now)
         wait_for_news(b, now, missing ? why : "no later message showed that it did not");
 }
 
+static void step_topic(struct tg_doubt *b, int64_t now)
+{
+        int64_t id = tg_topic_find(b->adapter->self, b->chat, b->topic, b->before);
+
+        if (id > 0)
+                end_found(b, id);
+        else if (b->quiet)
+                end_not_arrived(b);
+        else if (now < b->until_ms)
+                timer_start(b->timer, (now < b->settled_ms ? b->settled_ms : b->until_ms) - now);
+        else
+                end_unsure(b, "Telegram did not say whether more updates wait");
+}
+
 static void step(struct tg_doubt *b)
 {
         int64_t now = loop_now_ms(b->adapter->loop), id;
@@ -400,6 +421,10 @@ static void step(struct tg_doubt *b)
         if (b->wait || b->call)
                 return;
         timer_stop(b->timer);
+        if (b->topic) {
+                step_topic(b, now);
+                return;
+        }
         if (now < b->settled_ms) {
                 timer_start(b->timer, b->settled_ms - now);
                 return;
@@ -550,6 +575,20 @@ static const char *read_position(struct tg_doubt *b, const char *position)
         return NULL;
 }
 
+/* NULL: it is a message. */
+static char *wanted_topic(const struct delivery *d)
+{
+        json_t *payload;
+        char *name;
+
+        if (d->kind != DELIVER_THREAD)
+                return NULL;
+        payload = json_read(d->payload, strlen(d->payload), NULL);
+        name = tg_topic_name(payload);
+        json_decref(payload);
+        return name;
+}
+
 void tg_reconcile(struct adapter *a, const struct delivery *d)
 {
         struct telegram *tg = a->self;
@@ -564,6 +603,7 @@ void tg_reconcile(struct adapter *a, const struct delivery *d)
         b->channel = mem_strdup(d->channel);
         b->chat = mem_strdup(tg_chat_id(tg, d->channel));
         b->markup = tg_send_markup(d);
+        b->topic = wanted_topic(d);
         b->settled_ms = loop_now_ms(a->loop) + tg->conf->reconcile_after_ms;
         b->until_ms = d->reconcile_until_ms;
         b->needs_chat = tg_ids_own_space(b->chat);
@@ -599,10 +639,13 @@ void tg_reconcile_from(struct adapter *a, const struct delivery *d, char *out, s
 
         out[0] = '\0';
         if (!tg_ids_parse(chat, &question))
-                return; /* a public name: its ids are not ours to compare */
-        question = strcmp(chat, d->channel) == 0 ? read_question(d->payload) : 0;
+                return;                /* a public name: its ids are not ours to compare */
+        if (d->kind == DELIVER_THREAD) /* found by its name: it must be later than others */
+                question = tg_topic_newest(tg, chat);
+        else
+                question = strcmp(chat, d->channel) == 0 ? read_question(d->payload) : 0;
         id = question > id ? question : id;
-        if (id > 0)
+        if (id > 0 || d->kind == DELIVER_THREAD)
                 snprintf(out, size, "%s:%" PRId64, chat, id);
 }
 
@@ -612,7 +655,7 @@ void tg_reconcile_progress(struct telegram *tg)
         struct tg_doubt *b;
 
         TAILQ_FOREACH(b, &tg->doubts, next) {
-                if (b->after && !b->call && !b->wait)
+                if ((b->after || b->topic) && !b->call && !b->wait)
                         timer_start(b->timer, 0); /* ends it, perhaps: not inside this loop */
         }
 }
@@ -623,7 +666,8 @@ void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_
 
         for (b = TAILQ_FIRST(&tg->doubts); b; b = following) {
                 following = TAILQ_NEXT(b, next);
-                if (!tg_ids_same_space(b->chat, chat) || started_ms < b->settled_ms || b->after)
+                if (!tg_ids_same_space(b->chat, chat) || started_ms < b->settled_ms || b->after ||
+                    b->topic)
                         continue;
                 if (id <= b->before) {
                         end_unsure(b, "Telegram's message ids do not only grow");
@@ -640,8 +684,8 @@ void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id)
         struct tg_doubt *b;
 
         TAILQ_FOREACH(b, &tg->doubts, next) {
-                if (!b->quiet || b->after || id <= b->quiet_highest || id <= b->before ||
-                    !tg_ids_same_space(b->chat, chat))
+                if (!b->quiet || b->after || b->topic || id <= b->quiet_highest ||
+                    id <= b->before || !tg_ids_same_space(b->chat, chat))
                         continue;
                 set_after(b, id);
                 b->look_past = LOOK_AHEAD; /* updates may come later than they should */
@@ -669,6 +713,7 @@ void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms)
                 b->quiet = true;
                 b->quiet_highest = tg_ids_highest(tg, b->chat);
         }
+        tg_reconcile_progress(tg);
 }
 
 bool tg_reconcile_needs_quiet(const struct telegram *tg)

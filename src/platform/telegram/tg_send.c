@@ -27,6 +27,7 @@ struct tg_send {
         int64_t delivery, fence;
         enum delivery_kind kind;
         char *channel, *message; /* the chat as the delivery names it; the message to change */
+        const char *then;        /* the method of a second call; NULL: there is none */
         struct tg_request request;
         struct tg_upload upload; /* its strings are ours, except the field */
         struct tg_call *call;
@@ -45,17 +46,17 @@ static bool is_number(const char *text)
         return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* The General topic must not be named. */
-static void add_topic(struct tg_send *s, const char *thread)
+/* The General topic must not be named, and no message begins one. */
+static void add_topic(struct tg_send *s, const struct delivery *d)
 {
-        if (is_number(thread) && strcmp(thread, "1") != 0)
-                tg_call_set_id(s->request.params, "message_thread_id", thread);
+        if (!d->target && is_number(d->thread) && strcmp(d->thread, "1") != 0)
+                tg_call_set_id(s->request.params, "message_thread_id", d->thread);
 }
 
 /* In a private chat an answer is not a reply, unless the sender asked for one. */
 static void add_reply(struct tg_send *s, const struct delivery *d, const json_t *payload)
 {
-        const char *to = json_str(payload, "replyTo", NULL);
+        const char *to = d->target ? d->target : json_str(payload, "replyTo", NULL);
         json_t *reply;
 
         /* the messages of a group are not in the supergroup it became */
@@ -67,6 +68,12 @@ static void add_reply(struct tg_send *s, const struct delivery *d, const json_t 
         tg_call_set_id(reply, "message_id", to);
         json_object_set_new(reply, "allow_sending_without_reply", json_true());
         json_object_set_new(s->request.params, "reply_parameters", reply);
+}
+
+static void add_silence(struct tg_send *s, const json_t *payload)
+{
+        if (json_flag(payload, "silent", false))
+                json_object_set_new(s->request.params, "disable_notification", json_true());
 }
 
 /* The road knows where a draft is; other messages are named in the payload. */
@@ -162,8 +169,9 @@ static int make_send(struct tg_send *s, const struct delivery *d, const json_t *
                      struct error *err)
 {
         s->request.method = "sendMessage";
-        add_topic(s, d->thread);
+        add_topic(s, d);
         add_reply(s, d, payload);
+        add_silence(s, payload);
         if (add_text(s, payload, "text", err) < 0)
                 return -1;
         return add_buttons(s, payload, err);
@@ -220,8 +228,51 @@ static int make_type(struct tg_send *s, const struct delivery *d, const json_t *
         (void)payload;
         (void)err;
         s->request.method = "sendChatAction";
-        add_topic(s, d->thread);
+        add_topic(s, d);
         json_object_set_new(s->request.params, "action", json_string("typing"));
+        return 0;
+}
+
+static int make_thread(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                       struct error *err)
+{
+        char *name = tg_topic_name(payload);
+
+        s->request.method = "createForumTopic";
+        if (d->target || json_str(payload, "messageId", NULL)) {
+                free(name);
+                return error_set(err, ERR_INVALID,
+                                 "a topic on Telegram has a name and begins at no message");
+        }
+        if (!name)
+                return error_set(err, ERR_INVALID, "a topic needs a name");
+        json_object_set_new(s->request.params, "name", json_string(name));
+        free(name);
+        return 0;
+}
+
+/* {"name", "closed"}: what changes both needs two calls. */
+static int make_change_thread(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                              struct error *err)
+{
+        const json_t *closed = json_object_get(payload, "closed");
+        const char *state = !closed                ? NULL
+                            : json_is_true(closed) ? "closeForumTopic"
+                                                   : "reopenForumTopic";
+        char *name = tg_topic_name(payload);
+
+        s->request.method = name ? "editForumTopic" : state;
+        s->then = name ? state : NULL;
+        s->message = mem_strdup(d->thread); /* its id, for the result */
+        if (name)
+                json_object_set_new(s->request.params, "name", json_string(name));
+        free(name);
+        if (d->target || !is_number(d->thread) || strcmp(d->thread, "1") == 0)
+                return error_set(err, ERR_INVALID, "'%.40s' is not the id of a topic",
+                                 d->thread ? d->thread : "");
+        if (!s->request.method)
+                return error_set(err, ERR_INVALID, "nothing of the topic changes");
+        tg_call_set_id(s->request.params, "message_thread_id", d->thread);
         return 0;
 }
 
@@ -263,7 +314,7 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
                 return -1;
         s->upload.name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
         s->upload.mime = mem_strdup(mime);
-        add_topic(s, d->thread);
+        add_topic(s, d);
         add_reply(s, d, payload);
         plain = tg_text_plain(text);
         length = utf8_length(plain, strlen(plain), UTF8_UTF16);
@@ -290,6 +341,8 @@ static const struct {
         [DELIVER_REACT]  = { true,  make_react  },
         [DELIVER_TYPE]   = { true,  make_type   },
         [DELIVER_UPLOAD] = { false, make_upload },
+        [DELIVER_THREAD] = { false, make_thread },
+        [DELIVER_CHANGE_THREAD] = { true, make_change_thread },
 };
 /* clang-format on */
 
@@ -307,12 +360,17 @@ static bool is_already_so(enum delivery_kind kind, const struct tg_answer *a)
                 return false;
         if (kind == DELIVER_EDIT)
                 return strstr(a->why, "message is not modified") != NULL;
+        if (kind == DELIVER_CHANGE_THREAD)
+                return strstr(a->why, "TOPIC_NOT_MODIFIED") != NULL;
         return kind == DELIVER_DELETE && strstr(a->why, "message to delete not found") != NULL;
 }
 
 /* Was the message to edit deleted? The road then sends a final answer as a new message. */
 static bool is_gone(enum delivery_kind kind, const struct tg_answer *a)
 {
+        if (kind == DELIVER_CHANGE_THREAD && a->status == 400)
+                return strstr(a->why, "message thread not found") ||
+                       strstr(a->why, "TOPIC_DELETED");
         return kind == DELIVER_EDIT && a->status == 400 &&
                (strstr(a->why, "message to edit not found") ||
                 strstr(a->why, "message can't be edited") || strstr(a->why, "MESSAGE_ID_INVALID"));
@@ -390,17 +448,26 @@ static void start(struct tg_send *s)
         s->call = tg_call_start(s->adapter->self, &s->request, on_sent, s);
 }
 
+/* The id of what was sent: a topic has that of the message about it. 0: none. */
+static int64_t answer_id(const struct tg_answer *a)
+{
+        return json_int(a->result, "message_id", json_int(a->result, "message_thread_id", 0));
+}
+
 /* What the answer says about message ids. */
 static void note_id(const struct tg_send *s, const struct tg_answer *a)
 {
         struct telegram *tg = s->adapter->self;
-        int64_t id = json_int(a->result, "message_id", 0);
+        int64_t id = answer_id(a);
+        const json_t *in = json_object_get(a->result, "chat"); /* not with a topic */
         char chat[24];
 
         if (!a->ok || id <= 0 || kinds[s->kind].repeatable)
                 return;
-        snprintf(chat, sizeof(chat), "%" PRId64,
-                 json_int(json_object_get(a->result, "chat"), "id", 0));
+        if (in)
+                snprintf(chat, sizeof(chat), "%" PRId64, json_int(in, "id", 0));
+        else
+                snprintf(chat, sizeof(chat), "%.23s", tg_chat_id(tg, s->channel));
         tg_ids_note(tg, chat, id, json_int(a->result, "date", 0));
         tg_reconcile_sent(tg, chat, id, s->started_ms);
 }
@@ -432,12 +499,19 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 return;
         }
         tg_send_outcome(s->kind, a, &result, why, sizeof(why));
+        if (result.outcome == SEND_DONE && s->then) {
+                s->request.method = s->then;
+                s->then = NULL;
+                json_object_del(s->request.params, "name");
+                start(s);
+                return;
+        }
         follow_chat(s, a, &result);
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
-        if (json_int(a->result, "message_id", 0) > 0) {
-                snprintf(id, sizeof(id), "%" PRId64, json_int(a->result, "message_id", 0));
+        if (answer_id(a) > 0) {
+                snprintf(id, sizeof(id), "%" PRId64, answer_id(a));
                 result.platform_id = id;
         }
         if (result.outcome == SEND_DONE && s->plain)

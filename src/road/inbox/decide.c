@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "road/report/trace_report.h"
 #include "road/road_state.h"
+#include "road/turn/approval.h"
 #include "rows/conversation_row.h"
 #include "rows/trigger_log_row.h"
 
@@ -680,9 +681,14 @@ static void on_report(void *arg, const struct error *err)
         r->writes--;
         if (err)
                 log_warn("cannot read a trace report", LOG_S("why", err->text));
-        p->notice = make_notice(r, p->in,
-                                err ? "Sorry, I cannot look that up right now." : p->report.data);
-        p->notice->d.id = p->notice_id;
+        if (err)
+                p->notice = make_notice(r, p->in, "Sorry, I cannot look that up right now.");
+        else if (p->report.len > 0)
+                p->notice = make_notice(r, p->in, p->report.data);
+        else if (deferred_reply_is_open(p->in))
+                p->notice = deferred_reply_cancel(r, p->in, NULL);
+        if (p->notice)
+                p->notice->d.id = p->notice_id;
         fault_point("lane.before_write");
         road_write(r, "decisions", write_decisions, on_stored, ds);
 }

@@ -42,8 +42,8 @@ struct effect {
         void (*free)(struct effect *e);
         /*
          * Appends the answer, Markdown of one message, read before the write: on a store thread,
-         * in a read transaction, once. NULL: it is known. An error: the answer says that it
-         * cannot be looked up, and the write follows all the same.
+         * in a read transaction, once; an empty one says nothing. NULL: it is known. An error: the
+         * answer says that it cannot be looked up, and the write follows all the same.
          */
         int (*report)(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err);
 };

@@ -104,8 +104,29 @@ void delivery_set_payload(struct delivery_job *j, const char *payload)
         j->d.payload = j->payload = copy_of;
 }
 
+bool delivery_may_become_send(const struct delivery_job *j)
+{
+        return j->edits > 0 && j->d.turn > 0 && j->d.kind == DELIVER_EDIT &&
+               j->d.class == PACE_FINAL;
+}
+
+bool delivery_has_place(enum delivery_kind kind)
+{
+        return kind == DELIVER_SEND || kind == DELIVER_UPLOAD || kind == DELIVER_TYPE ||
+               kind == DELIVER_CHANGE_THREAD;
+}
+
+void delivery_set_thread(struct delivery_job *j, const char *thread)
+{
+        char *copy_of = mem_strdup(thread);
+
+        free(j->thread);
+        j->d.thread = j->thread = copy_of;
+}
+
 void delivery_become_send(struct delivery_job *j)
 {
+        outbox_forget_edit(j->queue->adapter->road, j);
         j->d.kind = DELIVER_SEND;
         j->edits = 0;
         j->unconfirmed = false; /* an edit was, if anything */
@@ -116,9 +137,16 @@ bool delivery_is_typing(const struct delivery_job *j)
         return j->d.class == PACE_TYPING;
 }
 
+/* A thread at a message is the same whenever it is begun, one with a name alone is another. */
+static bool begins_by_name(const struct delivery_job *j)
+{
+        return j->d.kind == DELIVER_THREAD && j->edits == 0 &&
+               !strstr(j->d.payload, "\"messageId\":");
+}
+
 bool delivery_is_repeatable(const struct delivery_job *j)
 {
-        return j->d.kind != DELIVER_SEND && j->d.kind != DELIVER_UPLOAD;
+        return j->d.kind != DELIVER_SEND && j->d.kind != DELIVER_UPLOAD && !begins_by_name(j);
 }
 
 bool delivery_is_unseen(const struct delivery_job *j)

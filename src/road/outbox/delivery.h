@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "net/pace.h"
 #include "road/incoming.h"
+#include "road/outbox/card.h"
 #include "rows/delivery_row.h"
 
 struct adapters;
@@ -38,6 +39,7 @@ enum adapter_ability {
         ADAPTER_EPHEMERAL = 1 << 15,    /* shows a notice to one person of a chat: "onlyFor" */
         ADAPTER_CALENDAR = 1 << 16,     /* shows calendar events, see road/calendar_sync.h */
         ADAPTER_OPENS_DIRECT = 1 << 17, /* "user:ID" names the direct chat of a person */
+        ADAPTER_CARDS = 1 << 18,        /* shows cards, see card.h; else they become text */
 };
 
 struct delivery {
@@ -49,8 +51,12 @@ struct delivery {
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
         enum pace_class class;
-        const char *payload; /* {"text": ..., "replyTo": ..., "messageId": ...} */
-        const char *target;  /* edit or delete of a draft: the platform's id; else NULL */
+        const char *payload; /* {"text": ..., "card": ..., "replyTo": ..., "messageId": ...} */
+        /*
+         * The platform's id of a message that another delivery sent. This one changes it, or is in
+         * its thread, and answers it where there are no threads. NULL: none.
+         */
+        const char *target;
         const char *trace;
         bool unsampled; /* who began the trace does not record it */
         int64_t created_ms;
@@ -178,6 +184,15 @@ struct tool_request {
 /* result is JSON, or NULL. */
 typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
 
+/* Where the messages about one matter can stand by themselves. */
+enum chat_threads {
+        CHAT_NO_THREADS,         /* only as answers to one another */
+        CHAT_THREADS_AT_MESSAGE, /* DELIVER_THREAD needs a message, where it begins */
+        CHAT_THREADS_BY_NAME,    /* DELIVER_THREAD needs a name alone */
+        CHAT_THREADS_VARY,       /* of a platform: its chats differ */
+};
+typedef void chat_threads_fn(void *arg, enum chat_threads threads, const struct error *err);
+
 struct road_platforms {
         struct adapters *adapters;
         unsigned (*abilities)(struct adapters *as, const char *adapter);
@@ -187,6 +202,9 @@ struct road_platforms {
         /* caption: of a file, whose first part may be empty */
         int (*render)(struct adapters *as, const char *adapter, const char *text, bool caption,
                       struct rendered *out, struct error *err);
+        /* Without ADAPTER_CARDS: the text (NULL: none) with the card below it. */
+        int (*render_card)(struct adapters *as, const char *adapter, const char *text,
+                           const struct card *card, struct rendered *out, struct error *err);
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
         /*
          * ADAPTER_READBACK: did it arrive? delivery_result follows: SEND_DONE, SEND_RETRY if it
@@ -227,6 +245,9 @@ struct road_platforms {
                           const struct tool_request *q, platform_tool_fn *done, void *arg);
         /* Bytes of a file that it sends. May be NULL. */
         int64_t (*upload_max)(struct adapters *as, const char *adapter);
+        /* Calls done once, later. As road_ask_threads. */
+        void (*threads)(struct adapters *as, const char *adapter, const char *channel,
+                        chat_threads_fn *done, void *arg);
         /* Milliseconds between edits of a draft there; 0: the default. May be NULL. */
         int64_t (*draft_ms)(struct adapters *as, const char *adapter, const char *channel,
                             const char *thread);

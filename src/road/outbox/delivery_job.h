@@ -45,10 +45,12 @@ struct delivery_job {
         bool unconfirmed;  /* claimed by an earlier run: it may have arrived */
         bool rate_limited; /* in an earlier run */
         bool reconciling;
-        bool counted;                       /* in the adapter's count of unconfirmed sends */
-        bool exclusive;                     /* in the adapter's map of channels */
+        bool counted;   /* in the adapter's count of unconfirmed sends */
+        bool exclusive; /* in the adapter's map of channels */
+        enum { TARGET_SENT, TARGET_NOT_SENT, TARGET_UNKNOWN } target_state; /* of `edits` */
         struct delivery_queue_list waiting; /* exclusive: other threads of its channel */
-        int64_t edits; /* the delivery whose message it edits, or in whose thread it is; 0: none */
+        int64_t edits; /* the delivery whose message it changes, or in whose thread it is; 0: none
+                        */
         int64_t due_mono;     /* not before */
         int64_t delay_ms;     /* from creation to due */
         int64_t lease_ms;     /* of the last claim */
@@ -91,7 +93,8 @@ struct outbox_adapter {
 
 struct outbox {
         struct map adapters;
-        struct map jobs; /* by number */
+        struct map jobs;  /* by number */
+        struct map edits; /* the newest open edit of a message, by the number that sent it */
         size_t open;
         size_t sending;                        /* claiming or sending */
         STAILQ_HEAD(, submission) submissions; /* waiting for delivery numbers */
@@ -108,7 +111,12 @@ void delivery_free(struct delivery_job *j);
 void delivery_enter(struct delivery_job *j, enum delivery_phase phase);
 void delivery_expire_at(struct delivery_job *j, int64_t wall_ms); /* 0: never */
 void delivery_set_payload(struct delivery_job *j, const char *payload);
-void delivery_become_send(struct delivery_job *j); /* no message to edit */
+/* Is it the final answer in place of a draft, which is sent anew when there is no draft? */
+bool delivery_may_become_send(const struct delivery_job *j);
+void delivery_become_send(struct delivery_job *j);
+/* Does it go to a chat, so that `edits` is the message that begins its thread? */
+bool delivery_has_place(enum delivery_kind kind);
+void delivery_set_thread(struct delivery_job *j, const char *thread);
 bool delivery_is_typing(const struct delivery_job *j);
 /* Is repeating it harmless? */
 bool delivery_is_repeatable(const struct delivery_job *j);
@@ -156,10 +164,13 @@ void outbox_sweep(struct road *r); /* frees idle rate budgets */
 struct outbox_adapter *outbox_adapter(struct road *r, const char *name); /* created on demand */
 bool outbox_has_room(const struct road *r, const char *adapter);
 struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
-/* A queued edit of the same message (by edits or message_id) that a newer text can replace, or
- * NULL. */
-struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
-                                      const char *message_id);
+/* The queued edit of a delivery's message, which a newer one can replace; NULL: none. */
+struct delivery_job *outbox_find_edit(const struct road *r, int64_t edits);
+/* The same for a message of the chat of d that is known by the platform's id. */
+struct delivery_job *outbox_find_edit_of(struct road *r, const struct delivery *d,
+                                         const char *message_id);
+/* It edits no message any more. */
+void outbox_forget_edit(struct road *r, const struct delivery_job *j);
 /* Does a message wait that belongs into the thread of this one? */
 bool outbox_has_details(const struct delivery_job *j);
 void outbox_release(struct road *r);

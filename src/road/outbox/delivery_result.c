@@ -367,7 +367,7 @@ bool delivery_result(struct road *r, int64_t delivery, int64_t fence,
                 break;
         case SEND_REJECTED:
                 /* a final answer whose draft was deleted becomes a new message */
-                if (result->kind == ERR_MISSING && j->edits > 0 && j->d.class == PACE_FINAL)
+                if (result->kind == ERR_MISSING && delivery_may_become_send(j))
                         settle(&(struct settlement){ .road = r,
                                                      .job = j,
                                                      .state = DELIVERY_QUEUED,

@@ -169,14 +169,10 @@ void outbox_release(struct road *r)
         }
         map_release(&r->outbox.adapters);
         map_release(&r->outbox.jobs);
+        map_release(&r->outbox.edits);
 }
 
 /* ---- unconfirmed sends ---- */
-
-static bool may_become_send(const struct delivery_job *j)
-{
-        return j->edits > 0 && j->d.class == PACE_FINAL;
-}
 
 /* After a crash it may have arrived. */
 static bool is_unconfirmable(const struct road *r, const struct delivery_job *j)
@@ -235,7 +231,8 @@ static bool is_exclusive(const struct road *r, const struct delivery_job *j)
 {
         unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
-        return (can & ADAPTER_READBACK) && (!delivery_is_repeatable(j) || may_become_send(j));
+        return (can & ADAPTER_READBACK) &&
+               (!delivery_is_repeatable(j) || delivery_may_become_send(j));
 }
 
 /* Another send of its channel that is under way, or not yet found or lost; NULL: none. */
@@ -285,10 +282,10 @@ void outbox_confirm(struct road *r, struct delivery_job *j)
 
 /* ---- adding and removing ---- */
 
-/* A post in the thread of a main message. */
+/* A step of a turn, in the thread of its main message. */
 static bool is_detail(const struct delivery_job *j)
 {
-        return j->edits > 0 && j->d.kind == DELIVER_SEND;
+        return j->edits > 0 && j->d.turn > 0 && j->d.kind == DELIVER_SEND;
 }
 
 /* Does it go before a detail that waits? Messages and what a main message says do. */
@@ -316,6 +313,8 @@ static void add(struct road *r, struct delivery_job *j)
         if (j->unconfirmed && !delivery_is_repeatable(j))
                 enter_channel(a, j);
         map_put(&r->outbox.jobs, road_key("dlv", j->d.id, key), j);
+        if (j->d.kind == DELIVER_EDIT && j->edits > 0)
+                map_put(&r->outbox.edits, road_key("dlv", j->edits, key), j);
         r->outbox.open++;
         a->stats.open++;
 }
@@ -354,6 +353,7 @@ void outbox_remove(struct road *r, struct delivery_job *j)
         if (q->active == j)
                 q->active = NULL;
         TAILQ_REMOVE(&q->jobs, j, next);
+        outbox_forget_edit(r, j);
         map_remove(&r->outbox.jobs, road_key("dlv", j->d.id, key));
         r->outbox.open--;
         a->stats.open--;
@@ -394,8 +394,24 @@ struct delivery_job *outbox_find(const struct road *r, int64_t delivery)
         return map_get(&r->outbox.jobs, road_key("dlv", delivery, key));
 }
 
-struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
-                                      const char *message_id)
+struct delivery_job *outbox_find_edit(const struct road *r, int64_t edits)
+{
+        char key[ROAD_KEY_SIZE];
+        struct delivery_job *j = map_get(&r->outbox.edits, road_key("dlv", edits, key));
+
+        return j && j->phase == JOB_QUEUED ? j : NULL;
+}
+
+void outbox_forget_edit(struct road *r, const struct delivery_job *j)
+{
+        char key[ROAD_KEY_SIZE];
+
+        if (j->edits > 0 && map_get(&r->outbox.edits, road_key("dlv", j->edits, key)) == j)
+                map_remove(&r->outbox.edits, key);
+}
+
+struct delivery_job *outbox_find_edit_of(struct road *r, const struct delivery *d,
+                                         const char *message_id)
 {
         struct outbox_adapter *a = map_get(&r->outbox.adapters, d->adapter);
         struct delivery_queue *q = a ? queue_find(a, d) : NULL;
@@ -406,13 +422,11 @@ struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, 
         if (!q)
                 return NULL;
         buf_init(&member, 0);
-        if (message_id)
-                jsonw_str(&member, "messageId", message_id);
+        jsonw_str(&member, "messageId", message_id);
         for (j = TAILQ_LAST(&q->jobs, delivery_list); j && !found && looked < EDIT_LOOK_BACK;
              j = TAILQ_PREV(j, delivery_list, next), looked++) {
-                if (j->phase != JOB_QUEUED || j->d.kind != DELIVER_EDIT)
-                        continue;
-                if (message_id ? strstr(j->d.payload, member.data) != NULL : j->edits == edits)
+                if (j->phase == JOB_QUEUED && j->d.kind == DELIVER_EDIT &&
+                    strstr(j->d.payload, member.data))
                         found = j;
         }
         buf_release(&member);
@@ -438,10 +452,10 @@ struct delivery_claim {
         int64_t old_fence;
         char *failed_payload; /* of a ✅ whose answer did not arrive; else NULL */
         /* results */
-        bool lost;         /* the row was claimed elsewhere */
-        bool becomes_send; /* its draft was never sent */
-        bool answer_lost;  /* failed_payload is stored */
-        char *target;      /* the message to edit */
+        bool lost;                     /* the row was claimed elsewhere */
+        bool becomes_send;             /* its draft was never sent */
+        bool answer_lost;              /* failed_payload is stored */
+        struct delivery_target target; /* of `edits` */
 };
 
 static int write_claim(struct store_tx *tx, void *arg, struct error *err)
@@ -459,13 +473,12 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
                                     .read_seq = j->d.read_seq };
         int rc;
 
-        free(c->target);
-        c->target = NULL;
+        delivery_target_release(&c->target);
         c->becomes_send = c->answer_lost = false;
         if (j->edits > 0) {
-                if (delivery_row_platform_id(tx, j->edits, &c->target, err) < 0)
+                if (delivery_row_get_target(tx, j->edits, &c->target, err) < 0)
                         return -1;
-                c->becomes_send = !c->target && may_become_send(j);
+                c->becomes_send = !c->target.message && delivery_may_become_send(j);
         }
         if (c->becomes_send) {
                 row.kind = DELIVER_SEND;
@@ -513,6 +526,14 @@ void outbox_reconcile(struct road *r, struct delivery_job *j)
         road_check_drained(r);
 }
 
+static const char *why_no_target(const struct delivery_job *j)
+{
+        if (j->target_state == TARGET_UNKNOWN)
+                return "the message it belongs to may have arrived, but its id is not known";
+        return delivery_has_place(j->d.kind) ? "the message with its thread was never sent"
+                                             : "the message it changes was never sent";
+}
+
 void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
 {
         int64_t seconds = r->limits.delivery_seconds;
@@ -528,15 +549,10 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
                 delivery_result_unclaim(r, j); /* its result could not be stored */
                 return;
         }
-        if (j->edits > 0 && !j->d.target) {
-                delivery_result_give_up(r, j, DELIVERY_EXPIRED,
-                                        j->d.kind == DELIVER_SEND
-                                                ? "the message with its thread was never sent"
-                                                : "the message it changes was never sent");
+        if (j->edits > 0 && j->target_state != TARGET_SENT) {
+                delivery_result_give_up(r, j, DELIVERY_EXPIRED, why_no_target(j));
                 return;
         }
-        if (j->edits > 0 && j->d.kind == DELIVER_SEND && !j->d.thread)
-                j->d.thread = j->thread = mem_strdup(j->d.target); /* the one of that message */
         if (delivery_is_typing(j) && seconds > TYPING_SECONDS)
                 seconds = TYPING_SECONDS;
         j->deadline = timer_new(r->loop, on_deadline, j);
@@ -549,9 +565,24 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
 
 static void claim_free(struct delivery_claim *c)
 {
-        free(c->target);
+        delivery_target_release(&c->target);
         free(c->failed_payload);
         free(c);
+}
+
+/* What `edits` means to the platform. Leaves *t without a message. */
+static void set_target(struct delivery_job *j, struct delivery_target *t)
+{
+        bool has_place = delivery_has_place(j->d.kind);
+
+        j->target_state = t->message                     ? TARGET_SENT
+                          : t->state == DELIVERY_UNKNOWN ? TARGET_UNKNOWN
+                                                         : TARGET_NOT_SENT;
+        if (j->edits > 0 && !j->d.thread)
+                delivery_set_thread(j, has_place ? t->message : t->thread);
+        free(j->target);
+        j->target = has_place && t->kind == DELIVER_THREAD ? NULL : mem_strdup(t->message);
+        j->d.target = j->target;
 }
 
 static void on_claimed(void *arg, const struct error *err)
@@ -568,9 +599,7 @@ static void on_claimed(void *arg, const struct error *err)
         fault_point("outbox.claimed");
         if (c->becomes_send)
                 delivery_become_send(j);
-        free(j->target);
-        j->d.target = j->target = c->target;
-        c->target = NULL;
+        set_target(j, &c->target);
         if (c->answer_lost)
                 delivery_set_payload(j, c->failed_payload);
         claim_free(c);
@@ -633,10 +662,10 @@ static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struc
         return pace_take(a->pace, j->d.channel, group, j->d.class, now);
 }
 
-/* Must one wait for the other? A late reply belongs to no turn, but has its trace. */
+/* Must a wait for b? A late reply belongs to no turn, but has its trace. */
 static bool is_related(const struct delivery_job *a, const struct delivery_job *b)
 {
-        return a->d.conversation == b->d.conversation ||
+        return a->d.conversation == b->d.conversation || a->edits == b->d.id ||
                (a->d.trace && b->d.trace && strcmp(a->d.trace, b->d.trace) == 0);
 }
 

@@ -18,9 +18,12 @@ struct submission {
         struct road *road;
         struct delivery_job **jobs;
         size_t count;
-        char *author, *text; /* of a human speaking as the bot; NULL: none */
-        int64_t reply_of;    /* late reply to this turn; 0: none */
-        int64_t replaces;    /* an edit to replace if still queued */
+        char *author, *text;         /* of a human speaking as the bot; NULL: none */
+        int64_t reply_of;            /* late reply to this turn; 0: none */
+        int64_t replaces;            /* an edit to replace if still queued */
+        int64_t edits, in_thread_of; /* as in struct outgoing */
+        int (*write)(struct store_tx *tx, void *arg, int64_t delivery, struct error *err);
+        void *write_arg;
         outbox_ack_fn *ack;
         void *arg;
         struct outbox_receipt receipt;
@@ -39,6 +42,81 @@ static void submission_free(struct submission *s)
         free(s->found);
         bus_batch_release(&s->batch);
         free(s);
+}
+
+/* The job's target, as the row of another delivery says. */
+static int check_target(const struct delivery_job *j, int64_t id, const struct delivery_row *row,
+                        struct error *err)
+{
+        if (!row)
+                return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'",
+                                 (long long)id);
+        if (strcmp(row->adapter, j->d.adapter) != 0 || strcmp(row->channel, j->d.channel) != 0)
+                return error_set(err, ERR_INVALID, "delivery 'dlv-%lld' is of another chat",
+                                 (long long)id);
+        return 0;
+}
+
+static bool is_in_thread_of(const struct delivery_row *row)
+{
+        return row->edits > 0 && delivery_has_place(row->kind);
+}
+
+/* Follows an edit to the message that it changes. */
+static int get_target(struct store_tx *tx, const struct delivery_job *j, int64_t id,
+                      struct delivery_row **row, struct error *err)
+{
+        int64_t edited;
+
+        if (delivery_row_get(tx, id, row, err) < 0 || check_target(j, id, *row, err) < 0)
+                return -1;
+        edited = (*row)->kind == DELIVER_EDIT ? (*row)->edits : 0;
+        if (edited == 0)
+                return 0;
+        free(*row);
+        if (delivery_row_get(tx, edited, row, err) < 0)
+                return -1;
+        return check_target(j, edited, *row, err);
+}
+
+/*
+ * What names another delivery goes into the queue of that one, and so behind it: they have the same
+ * thread, known or not.
+ */
+static int write_targets(struct store_tx *tx, struct submission *s, struct error *err)
+{
+        struct delivery_job *first = s->jobs[0];
+        struct delivery_row *row = NULL;
+        int64_t thread = s->in_thread_of;
+        int rc = 0;
+
+        if (s->edits > 0) {
+                rc = get_target(tx, first, s->edits, &row, err);
+                if (rc == 0) {
+                        first->edits = row->id;
+                        delivery_set_thread(first, row->thread);
+                        thread = is_in_thread_of(row) ? row->edits : 0;
+                }
+        } else if (thread > 0) {
+                rc = get_target(tx, first, thread, &row, err);
+                if (rc == 0) {
+                        first->edits = is_in_thread_of(row) ? row->edits : row->id;
+                        delivery_set_thread(first, row->thread);
+                        thread = first->edits;
+                }
+        }
+        for (size_t i = 1; rc == 0 && row && i < s->count; i++) {
+                s->jobs[i]->edits = thread; /* further parts are messages of their own */
+                delivery_set_thread(s->jobs[i], row->thread);
+        }
+        free(row);
+        return rc;
+}
+
+static int write_extra(struct store_tx *tx, const struct submission *s, int64_t delivery,
+                       struct error *err)
+{
+        return s->write ? s->write(tx, s->write_arg, delivery, err) : 0;
 }
 
 static int write_submission(struct store_tx *tx, void *arg, struct error *err)
@@ -60,14 +138,18 @@ static int write_submission(struct store_tx *tx, void *arg, struct error *err)
                 rc = delivery_row_replace_payload(tx, s->replaces, first->d.payload, err);
                 s->replaced = rc == 1;
                 if (rc != 0)
-                        return rc < 0 ? -1 : 0;
+                        return rc < 0 ? -1 : write_extra(tx, s, s->replaces, err);
         }
+        if (write_targets(tx, s, err) < 0)
+                return -1;
         for (size_t i = 0; i < s->count; i++) {
                 if (delivery_store(tx, &s->batch, s->jobs[i], err) < 0 ||
                     (s->reply_of &&
                      delivery_row_set_reply_of(tx, s->jobs[i]->d.id, s->reply_of, err) < 0))
                         return -1;
         }
+        if (write_extra(tx, s, first->d.id, err) < 0)
+                return -1;
         if (!s->author)
                 return 0;
         return transcript_row_insert_in_chat(
@@ -122,7 +204,7 @@ static void on_written(void *arg, const struct error *err)
 
 /* The first part is the reply and carries the file, the last carries the buttons. */
 static struct delivery_job *make_job(struct submission *s, const struct outgoing *out,
-                                     const struct rendered_part *part, size_t at)
+                                     const struct rendered_part *part, const char *card, size_t at)
 {
         bool first = at == 0, last = at + 1 == s->count;
         struct delivery_job *j;
@@ -139,18 +221,24 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
         jsonw_opt(&payload, "emoji", out->emoji);
         if (first && out->broadcast)
                 jsonw_bool(&payload, "broadcast", true);
+        if (out->silent)
+                jsonw_bool(&payload, "silent", true);
+        if (last && card)
+                jsonw_raw(&payload, "card", card);
         if (last && out->buttons)
                 jsonw_raw(&payload, "buttons", out->buttons);
         if (last && out->had_buttons)
                 jsonw_bool(&payload, "hadButtons", true);
         if (first && out->calendar)
                 jsonw_raw(&payload, "calendar", out->calendar);
-        if (first) { /* a thread also has a name */
+        if (first) {
                 jsonw_opt(&payload, "path", out->file.path);
-                jsonw_opt(&payload, "name", out->file.name);
+                jsonw_opt(&payload, "name", out->thread_name ? out->thread_name : out->file.name);
                 jsonw_opt(&payload, "mime", out->file.mime);
                 jsonw_opt(&payload, "as", out->file.as);
         }
+        if (out->kind == DELIVER_CHANGE_THREAD && out->thread_state != THREAD_AS_IT_IS)
+                jsonw_bool(&payload, "closed", out->thread_state == THREAD_CLOSED);
         jsonw_close(&payload, '}');
         j = delivery_new(s->road, &(struct delivery){ .id = s->receipt.delivery + (int64_t)at,
                                                       .adapter = out->adapter,
@@ -168,22 +256,58 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
         return j;
 }
 
-static int render(struct road *r, const struct outgoing *out, struct rendered *parts,
+/* *card: as it is stored, yours; NULL: none. */
+static int render(struct road *r, const struct outgoing *out, struct rendered *parts, char **card,
                   struct error *err)
 {
-        if (!out->text)
-                return 0;
-        if (r->platforms.render(r->platforms.adapters, out->adapter, out->text,
-                                out->file.path != NULL, parts, err) < 0)
-                return -1;
-        return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text is blank");
+        const struct road_platforms *p = &r->platforms;
+        bool native = p->abilities(p->adapters, out->adapter) & ADAPTER_CARDS;
+        json_t *json = NULL;
+        struct card shown;
+        int rc = 0;
+
+        if (out->card) {
+                if (out->kind != DELIVER_SEND && out->kind != DELIVER_EDIT)
+                        return error_set(err, ERR_INVALID, "only messages and edits have cards");
+                if (card_parse(out->card, &json, &shown, err) < 0)
+                        return -1;
+                *card = card_json(&shown);
+        }
+        if (json && !native)
+                rc = p->render_card(p->adapters, out->adapter, out->text, &shown, parts, err);
+        else if (out->text)
+                rc = p->render(p->adapters, out->adapter, out->text, out->file.path != NULL, parts,
+                               err);
+        json_decref(json);
+        if (rc == 0 && out->text && !out->card && parts->count == 0)
+                return error_set(err, ERR_INVALID, "the text is blank");
+        return rc;
+}
+
+/* A queued edit of the same message, whose place this one takes; NULL: none. */
+static struct delivery_job *find_older_edit(struct road *r, const struct outgoing *out,
+                                            const struct delivery *d)
+{
+        struct delivery_job *edit;
+
+        if (out->kind != DELIVER_EDIT)
+                return NULL;
+        if (out->edits > 0)
+                edit = outbox_find_edit(r, out->edits);
+        else
+                edit = out->message_id ? outbox_find_edit_of(r, d, out->message_id) : NULL;
+        return edit && edit->d.turn == 0 && strcmp(edit->d.adapter, d->adapter) == 0 &&
+                               strcmp(edit->d.channel, d->channel) == 0
+                       ? edit
+                       : NULL;
 }
 
 static int prepare(struct submission *s, const struct outgoing *out, struct error *err)
 {
         struct road *r = s->road;
         struct rendered parts = { 0 };
-        struct delivery_job *edit = NULL;
+        struct delivery_job *edit;
+        char *card = NULL;
 
         if (!outbox_has_room(r, out->adapter))
                 return error_set(err, ERR_LIMIT, "%zu deliveries are open (limits.openDeliveries)",
@@ -191,17 +315,20 @@ static int prepare(struct submission *s, const struct outgoing *out, struct erro
         if (out->kind == DELIVER_CALENDAR &&
             !(r->platforms.abilities(r->platforms.adapters, out->adapter) & ADAPTER_CALENDAR))
                 return error_set(err, ERR_INVALID, "adapter '%s' has no calendar", out->adapter);
-        if (render(r, out, &parts, err) < 0)
+        if (render(r, out, &parts, &card, err) < 0) {
+                rendered_release(&parts);
+                free(card);
                 return -1;
+        }
         s->count = parts.count > 0 ? parts.count : 1;
         s->jobs = mem_array(s->count, sizeof(*s->jobs));
         for (size_t i = 0; i < s->count; i++)
-                s->jobs[i] = make_job(s, out, parts.count ? &parts.parts[i] : NULL, i);
+                s->jobs[i] = make_job(s, out, parts.count ? &parts.parts[i] : NULL, card, i);
         rendered_release(&parts);
+        free(card);
         s->jobs[0]->request_key = mem_strdup(out->request_key);
         s->jobs[0]->request_hash = out->request_key ? mem_strdup(out->request_hash) : NULL;
-        if (out->kind == DELIVER_EDIT && out->message_id && s->count == 1)
-                edit = outbox_find_edit(r, &s->jobs[0]->d, 0, out->message_id);
+        edit = s->count == 1 ? find_older_edit(r, out, &s->jobs[0]->d) : NULL;
         s->replaces = edit ? edit->d.id : 0;
         s->receipt.count = (unsigned)s->count;
         return 0;
@@ -237,6 +364,10 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
         s->ack = ack;
         s->arg = arg;
         s->reply_of = out->reply_of;
+        s->edits = out->edits;
+        s->in_thread_of = out->in_thread_of;
+        s->write = out->write;
+        s->write_arg = out->write_arg;
         s->author = out->text ? mem_strdup(out->author) : NULL;
         s->text = s->author ? mem_strdup(out->text) : NULL;
         if (id_is_trace(out->trace))

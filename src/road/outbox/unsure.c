@@ -58,7 +58,8 @@ static void on_asked(void *arg, const struct outbox_receipt *receipt)
 static void add_quote(struct buf *b, const char *payload_text)
 {
         json_t *payload = json_read(payload_text, strlen(payload_text), NULL);
-        const char *text = json_str(payload, "text", json_str(payload, "name", ""));
+        const char *said = card_said(payload);
+        const char *text = said ? said : json_str(payload, "name", "");
         struct buf plain;
         bool tag = false;
 

@@ -15,8 +15,10 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "net/pace.h"
+#include "road/outbox/card.h"
 #include "road/report/row_json.h"
 #include "road/report/trace_find.h"
+#include "rows/a2a_turn_row.h"
 #include "rows/journal_row.h"
 
 #define TEXT_BYTES    2000 /* of a message's text */
@@ -347,6 +349,24 @@ static int add_steps(struct trace_report *r)
                 row_json_step(r->json, NULL, &row);
         jsonw_close(r->json, ']');
         return rc;
+}
+
+/* What an a2a agent was asked. */
+static int add_remote_task(struct trace_report *r)
+{
+        struct a2a_turn_row *row = NULL;
+        int rc = r->turn_id > 0 ? a2a_turn_row_get(r->tx, r->turn_id, &row, r->err) : 0;
+
+        if (rc == 1) {
+                jsonw_open_member(r->json, "remoteTask", '{');
+                jsonw_str(r->json, "agent", row->agent);
+                jsonw_str(r->json, "messageId", row->message);
+                jsonw_str(r->json, "taskId", *row->task ? row->task : NULL);
+                row_json_time(r->json, "at", row->used_ms);
+                jsonw_close(r->json, '}');
+        }
+        free(row);
+        return rc < 0 ? -1 : 0;
 }
 
 static int add_approvals(struct trace_report *r)
@@ -680,7 +700,7 @@ static int write_one(struct store_tx *tx, const char *id, struct trace_ref ref,
         jsonw_open(json, '{');
         jsonw_str(json, "id", id);
         if (rc > 0)
-                rc = add_parts(&r) < 0 ? -1 : add_steps(&r);
+                rc = add_parts(&r) < 0 || add_remote_task(&r) < 0 ? -1 : add_steps(&r);
         if (r.hidden)
                 error_set(err, ERR_MISSING, "nothing is known about '%.100s'", id);
         else if (rc < 0)
@@ -724,7 +744,7 @@ static void add_item_of_delivery(struct buf *json, const struct delivery_row *d)
         jsonw_str(json, "messageId", d->platform_id);
         jsonw_str(json, "direction", "out");
         jsonw_null(json, "sender");
-        add_text(json, json_str(payload, "text", NULL), ITEM_BYTES);
+        add_text(json, card_said(payload), ITEM_BYTES);
         jsonw_str(json, "status", delivery_state_name(d->state));
         jsonw_null(json, "agent");
         json_decref(payload);

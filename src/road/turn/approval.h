@@ -79,4 +79,7 @@ const struct approval_rule_row *approval_rules_at(const struct road *r, size_t i
 /* ERR_MISSING. */
 void approval_rule_delete(struct road *r, int64_t id, store_done_fn *done, void *arg);
 
+/* Is the whole text "yes", "no" or the like? */
+bool approval_is_answer(const char *text, bool *approves);
+
 #endif

@@ -239,7 +239,7 @@ static void on_show(void *arg)
         if (w->first)
                 t->display.draft_delivery = j->d.id;
         else
-                edit = outbox_find_edit(r, &j->d, t->display.draft_delivery, NULL);
+                edit = outbox_find_edit(r, t->display.draft_delivery);
         w->replaces = edit ? edit->d.id : 0;
         t->display.writes++;
         road_write(r, "draft", write_draft, on_stored, w);
@@ -345,14 +345,11 @@ bool draft_show_now(struct turn *t)
 void draft_supersede(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
-        const struct delivery where = { .adapter = t->run.adapter,
-                                        .channel = t->run.channel,
-                                        .thread = t->run.thread };
         struct delivery_job *j;
 
         if (t->display.draft_delivery == 0)
                 return;
-        j = outbox_find_edit(r, &where, t->display.draft_delivery, NULL);
+        j = outbox_find_edit(r, t->display.draft_delivery);
         if (j)
                 turn_deliveries_supersede(t, a, j);
         j = outbox_find(r, t->display.draft_delivery);

@@ -200,11 +200,23 @@ static void start_next(struct road *r, struct turn *t)
                 turn_claim(t);
 }
 
+/* Messages wait behind a running turn, which may take them before it ends. */
+static void offer_waiting(struct road *r, struct turn *running)
+{
+        const struct road_agents *a = &r->agents;
+
+        if (running->phase == PHASE_RUNNING && a->waiting &&
+            (a->abilities(a->agents, turn_agent(running)) & AGENT_STEERS))
+                a->waiting(a->agents, &running->run);
+}
+
 void lane_pump(struct road *r, struct lane *lane)
 {
         struct turn *t = next_turn(lane);
 
-        if (t)
+        if (t && lane->running)
+                offer_waiting(r, lane->running);
+        else if (t)
                 start_next(r, t);
         else
                 lane_free_if_idle(r, lane);

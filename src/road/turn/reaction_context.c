@@ -47,7 +47,7 @@ static bool take_event(struct context_read *c, const struct journal_row *row)
         c->deleted = found && strcmp(row->type, EVENT_MESSAGE_DELETED) == 0;
         if (found && !c->deleted) {
                 sender = json_object_get(p, "sender");
-                c->text = mem_strdup(json_str(p, "text", NULL));
+                c->text = mem_strdup(card_said(p));
                 c->author = mem_strdup(
                         json_str(sender, "displayName", json_str(sender, "username", NULL)));
                 c->own = strcmp(row->type, EVENT_MESSAGE_SENT) == 0 || json_flag(p, "isOwn", false);

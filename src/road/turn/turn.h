@@ -263,8 +263,6 @@ void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery
 
 struct incoming;
 
-/* Is the whole text "yes", "no" or the like? */
-bool approval_is_answer(const char *text, bool *approves);
 /* Does the message answer an open approval without naming it? */
 bool approval_is_answered_by(const struct road *r, const struct incoming *in);
 /* The turn ends or is freed: it no longer waits. */

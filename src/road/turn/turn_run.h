@@ -105,6 +105,9 @@ typedef int turn_step_fn(struct store_tx *tx, struct bus_batch *batch, void *arg
 typedef void turn_step_done_fn(void *arg, bool stored);
 bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg);
 
+/* The agent is at work: the deadline of the turn starts again. */
+void turn_keep_alive(struct turn_run *run);
+
 /* Reads, on a store thread; done is called once. run stays valid until then, also after cancel. */
 void turn_load(struct turn_run *run, store_fn *fn, store_done_fn *done, void *arg);
 
@@ -163,6 +166,11 @@ struct road_agents {
         unsigned (*abilities)(struct agents *as, const char *agent); /* 0: unknown agent */
         void (*start)(struct agents *as, struct turn_run *run);
         void (*cancel)(struct agents *as, struct turn_run *run); /* no callback follows */
+        /*
+         * Messages wait behind a run of an agent that steers, and turn_steer may take them once
+         * this has returned. May be NULL.
+         */
+        void (*waiting)(struct agents *as, struct turn_run *run);
         /* Ends the run with an answer from outside. False: not running. May be NULL. */
         bool (*answer)(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
         /* Appends what agents run in a chat beside turns, for /status. May be NULL. */

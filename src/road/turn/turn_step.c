@@ -34,6 +34,11 @@ static void restart_deadline(struct turn *t)
                 timer_start(t->timer, t->road->limits.turn_seconds * 1000);
 }
 
+void turn_keep_alive(struct turn_run *run)
+{
+        restart_deadline((struct turn *)run);
+}
+
 static void on_stored(void *arg, const struct error *err)
 {
         struct step_write *w = arg;
