@@ -32,7 +32,24 @@ static const struct chat_command commands[] = {
           false },
         { "event", "plan something together: `/event new friday 20:00 Chess`, `/event list`",
           COMMAND_EFFECT, false },
+        { "sessions", "list coding sessions that you may steer", COMMAND_EFFECT, false, true },
+        { "steer", "tell a coding agent something: `/steer ses-3 use the other branch`",
+          COMMAND_EFFECT, false, true },
+        { "reply", "the same as `/steer`", COMMAND_EFFECT, false, true },
+        { "followup", "tell it when it would stop: `/followup ses-3 run the tests`", COMMAND_EFFECT,
+          false, true },
+        { "abort", "let a coding agent stop: `/abort ses-3`", COMMAND_EFFECT, false, true },
+        { "notify", "what you hear of sessions: `/notify errors`, `/notify off`", COMMAND_EFFECT,
+          false, true },
         { "help", "show this list", COMMAND_HANDLED, false },
+};
+
+/* A message in the chat of a session; no word calls it. */
+static const struct chat_command steering = { "", "", COMMAND_EFFECT, false, true };
+/* Answers to a question of a session: "/approve sap-3". */
+static const struct chat_command session_verdicts[] = {
+        { "approve", "", COMMAND_EFFECT, false, true },
+        { "refuse", "", COMMAND_EFFECT, false, true },
 };
 
 /* ---- parsing ---- */
@@ -90,9 +107,14 @@ static const struct chat_command *find(const char *word)
         return NULL;
 }
 
+static bool is_session_verdict(const struct chat_command *c)
+{
+        return c >= session_verdicts && c < session_verdicts + COUNT(session_verdicts);
+}
+
 static bool is_verdict(const struct chat_command *c)
 {
-        return c->does == COMMAND_APPROVE || c->does == COMMAND_REFUSE;
+        return c->does == COMMAND_APPROVE || c->does == COMMAND_REFUSE || is_session_verdict(c);
 }
 
 /* "/event yes cal-3", which buttons below an invitation say; not "/event new friday local-1". */
@@ -102,6 +124,12 @@ static bool answers_event(const struct chat_command *c, const char *args)
         return strcmp(c->name, "event") == 0 && strncmp(args + strspn(args, SPACE), "cal-", 4) == 0;
 }
 
+/* "/abort ses-3", which a button below its first message says. */
+static bool stops_session(const struct chat_command *c, const char *args)
+{
+        return strcmp(c->name, "abort") == 0 && strncmp(args, "ses-", 4) == 0;
+}
+
 const struct chat_command *command_parse(const char *text, const char **args)
 {
         char word[WORD_MAX];
@@ -109,6 +137,8 @@ const struct chat_command *command_parse(const char *text, const char **args)
 
         *args = read_word(text, word);
         c = *args ? find(word) : NULL;
+        if (c && is_verdict(c) && strncmp(*args, "sap-", 4) == 0)
+                return &session_verdicts[c->does == COMMAND_REFUSE];
         if (c && is_verdict(c))
                 return strncmp(*args, "apr-", 4) == 0 ? c : NULL;
         /* "/new ideas for the party" goes to the agent */
@@ -154,9 +184,59 @@ void command_count(struct evaluation *e)
         rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
 
+static struct schedule_caller caller_of(const struct evaluation *e)
+{
+        const struct incoming *in = e->in;
+
+        return (struct schedule_caller){
+                .adapter = in->adapter,
+                .platform = e->adapter->platform,
+                .channel = in->channel,
+                .thread = in->thread,
+                .chat = in->chat,
+                .guild = in->guild,
+                .sender_id = in->sender_id,
+                .sender_name = in->sender_name,
+                .reply_to = in->reply_to,
+                .trace = in->trace,
+                .is_admin = access_check_is_admin(e->d->policy, e->adapter, in),
+        };
+}
+
+/* What a message means where a session is shown. */
+static enum remote_part session_part(const struct evaluation *e)
+{
+        struct schedule_caller by;
+
+        if (!e->d->remote.part)
+                return REMOTE_NONE;
+        by = caller_of(e);
+        return e->d->remote.part(e->d->remote.remote, &by);
+}
+
 static bool is_addressed(const struct evaluation *e)
 {
-        return e->in->chat == CHAT_DM || e->in->is_mention || e->in->is_reply || e->live_session;
+        return e->in->chat == CHAT_DM || e->in->is_mention || e->in->is_reply || e->live_session ||
+               session_part(e) != REMOTE_NONE;
+}
+
+/* No agent answers where a session is shown: it is steered, by those who may. */
+static bool session_guard(struct evaluation *e)
+{
+        enum remote_part part = session_part(e);
+
+        if (part == REMOTE_NONE)
+                return true;
+        if (part == REMOTE_LISTENER)
+                return evaluation_refuse(e, "a session is shown here, which the sender may not "
+                                            "steer");
+        if (!e->in->text || !e->in->text[strspn(e->in->text, SPACE)])
+                return evaluation_refuse(e, "a session is shown here, and it has no text");
+        if (!evaluation_age_guard(e) || !command_rate_guard(e))
+                return false;
+        e->counts_command = true;
+        e->command = &steering;
+        return evaluation_refuse(e, "it steers the session that is shown here");
 }
 
 /*
@@ -216,16 +296,16 @@ bool command_guard(struct evaluation *e)
         /* buttons work even where commands do not */
         if (c && (is_verdict(c) || answers_event(c, e->command_args)))
                 return command_rate_guard(e) && take_answer(e, c);
-        if (!e->adapter->commands)
-                return true;
+        if (!e->adapter->commands && !(c && stops_session(c, e->command_args)))
+                return session_guard(e);
         near = c ? NULL : command_suggest(e->in->text);
-        bare = !c && says_stop(e->in->text);
+        bare = !c && says_stop(e->in->text) && session_part(e) == REMOTE_NONE;
         if (bare) {
                 c = find("stop");
                 e->command_args = "";
         }
         if ((!c && !near) || !find_conversation(e, c))
-                return true;
+                return session_guard(e);
         if (bare && !is_addressed(e)) { /* people say it to each other */
                 *e->out = (struct decision){ 0 };
                 return true;
@@ -275,29 +355,26 @@ static void pause_agent(struct evaluation *e)
                 evaluation_notify(e, "The agent is silent here until someone writes `/resume`.");
 }
 
-/* Dry runs and replays have no schedule. */
-static void ask_schedule(struct evaluation *e, bool admin)
+/* Dry runs and replays have neither a schedule nor sessions. */
+static void ask_others(struct evaluation *e)
 {
         const struct road_schedule *s = &e->d->schedule;
-        const struct incoming *in = e->in;
+        const struct road_remote *r = &e->d->remote;
+        struct schedule_caller by = caller_of(e);
+        bool steers = e->command == &steering;
 
-        struct schedule_caller by = { .adapter = in->adapter,
-                                      .platform = e->adapter->platform,
-                                      .channel = in->channel,
-                                      .thread = in->thread,
-                                      .chat = in->chat,
-                                      .guild = in->guild,
-                                      .sender_id = in->sender_id,
-                                      .sender_name = in->sender_name,
-                                      .trace = in->trace,
-                                      .is_admin = admin };
-
-        if (s->command && e->query)
+        if (e->command->of_sessions && r->command && e->query)
+                e->out->effect = r->command(r->remote, &by, e->in, e->command->name,
+                                            steers ? e->in->text : e->command_args);
+        else if (!e->command->of_sessions && s->command && e->query)
                 e->out->effect =
-                        s->command(s->schedule, &by, in, e->command->name, e->command_args);
+                        s->command(s->schedule, &by, e->in, e->command->name, e->command_args);
         if (!e->out->effect) {
                 e->out->command = COMMAND_HANDLED;
-                evaluation_notify(e, "Reminders and events are turned off here.");
+                if (!steers)
+                        evaluation_notify(e, e->command->of_sessions
+                                                     ? "Sessions are turned off here."
+                                                     : "Reminders and events are turned off here.");
         }
 }
 
@@ -313,7 +390,7 @@ void command_run(struct evaluation *e)
         e->out->by_admin = admin;
         e->out->by_trusted = e->adapter->trusted;
         if (e->command->does == COMMAND_EFFECT) {
-                ask_schedule(e, admin);
+                ask_others(e);
         } else if (e->command->does == COMMAND_NEW) {
                 chat_session_restart(e);
         } else if (strcmp(name, "pause") == 0) {
@@ -329,7 +406,9 @@ void command_run(struct evaluation *e)
                 evaluation_notify(e, "Besides your questions, I understand these commands:");
                 for (size_t i = 0; i < COUNT(commands); i++) {
                         if ((!commands[i].admins_only || admin) &&
-                            (commands[i].does != COMMAND_EFFECT || e->d->schedule.command))
+                            (commands[i].does != COMMAND_EFFECT ||
+                             (commands[i].of_sessions ? e->d->remote.command != NULL
+                                                      : e->d->schedule.command != NULL)))
                                 evaluation_notify(e, "\n- `/%s`: %s", commands[i].name,
                                                   commands[i].help);
                 }

@@ -114,6 +114,11 @@ void dispatch_set_schedule(struct dispatch *d, const struct road_schedule *sched
         d->schedule = schedule ? *schedule : (struct road_schedule){ 0 };
 }
 
+void dispatch_set_remote(struct dispatch *d, const struct road_remote *remote)
+{
+        d->remote = remote ? *remote : (struct road_remote){ 0 };
+}
+
 struct runtime_policy *dispatch_policy(const struct dispatch *d)
 {
         return d->policy;

@@ -17,6 +17,7 @@
 #include "dispatch/rules/rules.h"
 #include "dispatch/runtime_policy.h"
 #include "road/road.h"
+#include "road/road_remote.h"
 #include "road/road_schedule.h"
 
 struct dispatch;
@@ -50,6 +51,8 @@ void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy);
 struct runtime_policy *dispatch_policy(const struct dispatch *d);
 /* Serves /remind, /reminders, /quiet and /event. NULL: they are turned off. */
 void dispatch_set_schedule(struct dispatch *d, const struct road_schedule *schedule);
+/* Serves /sessions, /steer and the like, and messages in the chat of a session. NULL: none. */
+void dispatch_set_remote(struct dispatch *d, const struct road_remote *remote);
 /* Takes adapters and rules. only_agent (may be NULL) answers when no agent is named. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);

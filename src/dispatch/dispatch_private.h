@@ -25,6 +25,7 @@ struct dispatch {
         int64_t clock_ms;              /* 0: the real one */
         struct runtime_policy *policy; /* may be NULL */
         struct road_schedule schedule; /* zeroed: none */
+        struct road_remote remote;     /* the same */
         /* of the current evaluation; chat: the chat session key, "" without sessions */
         struct buf reason, notice, session, chat;
         struct buf rules_tried; /* of the current evaluation: a JSON list without its end, or "" */
@@ -112,8 +113,10 @@ void account_link_run(struct evaluation *e);
 struct chat_command {
         const char *name; /* without the slash */
         const char *help;
-        enum road_command does; /* COMMAND_HANDLED: done here, COMMAND_EFFECT: by the schedule */
+        /* COMMAND_HANDLED: done here, COMMAND_EFFECT: by the schedule or the sessions */
+        enum road_command does;
         bool admins_only;
+        bool of_sessions;
 };
 
 /* The command in the text, with its arguments in *args ("" for none); NULL: none. */

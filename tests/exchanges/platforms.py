@@ -15,6 +15,11 @@ def look(url):
         return json.load(r)
 
 
+def listed(fields):
+    """Named values on one line; None: there are none."""
+    return " | ".join(f"{name}: {value}" for name, value in fields) or None
+
+
 class Platform:
     webhook = "webhook"  # the last part of the address that gets posts
 
@@ -41,7 +46,11 @@ class Telegram(Platform):
     name, id, token = "telegram", "tg", "100000001:dragoman-simulator-token"
     quiet = {"action"}  # skipped unless named
     fields = {"text": ("message", "text"), "caption": ("message", "caption"), "topic": ("message", "message_thread_id"),
-              "reply_to": ("message", "reply_to_message", "message_id"), "entities": ("message", "entities")}
+              "reply_to": ("message", "reply_to_message", "message_id"), "entities": ("message", "entities"),
+              "silent": lambda item: item.get("silent", False), "emoji": lambda item: " ".join(r["emoji"] for r in item["reaction"]),
+              # the id of the person whose name is a mention
+              "calls": lambda item: next((e["user"]["id"] for e in item["message"].get("entities", []) if e["type"] == "text_mention"), ""),
+              "buttons": lambda item: " ".join(b["text"] for row in item["message"].get("reply_markup", {}).get("inline_keyboard", []) for b in row)}
 
     @staticmethod
     def adapter(sim_url):
@@ -69,7 +78,21 @@ class Discord(Platform):
     name, id, token = "discord", "dc", "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
     quiet = {"typing", "dm_open", "commands"}
     fields = {"everyone": ("message", "mention_everyone"), "mentions": lambda item: len(item["message"]["mentions"]),
-              "fences": lambda item: item["text"].count("```"), "files": lambda item: len(item["message"]["attachments"])}
+              "fences": lambda item: item["text"].count("```"), "files": lambda item: len(item["message"]["attachments"]),
+              "silent": lambda item: item["message"]["flags"] & 4096 != 0,
+              "card": lambda item: Discord.embed(item).get("title"), "body": lambda item: Discord.embed(item).get("description"),
+              "color": lambda item: Discord.color(item), "footer": lambda item: Discord.embed(item).get("footer", {}).get("text"),
+              "fields": lambda item: listed((f["name"], f["value"]) for f in Discord.embed(item).get("fields", [])),
+              "buttons": lambda item: " ".join(b["label"] for row in item["message"]["components"] for b in row["components"])}
+
+    @staticmethod
+    def embed(item):
+        return next((e for e in item.get("message", {}).get("embeds", []) if e.get("type") == "rich"), {})
+
+    @staticmethod
+    def color(item):
+        color = Discord.embed(item).get("color")
+        return None if color is None else f"#{color:06X}"
 
     @staticmethod
     def adapter(sim_url):
@@ -144,7 +167,23 @@ class Slack(Platform):
     quiet = {"status", "open"}
     fields = {"thread": ("thread_ts",), "message_id": ("ts",), "blocks": lambda item: Slack.blocks(item),
               "files": lambda item: len(item["message"].get("files", [])), "fences": lambda item: item["text"].count("```"),
-              "key": ("message", "metadata", "event_type"), "broadcast": ("message", "subtype")}
+              "key": ("message", "metadata", "event_type"), "broadcast": ("message", "subtype"),
+              # the parts of a card: the title is the text, or in the attachment alone
+              "color": lambda item: "#" + Slack.attachment(item).get("color", ""), "body": lambda item: Slack.inside(item, "section", "text"),
+              "fields": lambda item: Slack.inside(item, "section", "fields"), "footer": lambda item: Slack.inside(item, "context", "elements"),
+              "buttons": lambda item: " ".join(e["text"]["text"] for b in item["message"].get("blocks", []) + Slack.attachment(item).get("blocks", [])
+                                               if b["type"] == "actions" for e in b["elements"])}
+
+    @staticmethod
+    def attachment(item):
+        return next(iter(item.get("message", {}).get("attachments") or []), {})
+
+    @staticmethod
+    def inside(item, kind, member):
+        """The texts of an attachment's blocks; None: there are none."""
+        found = [b[member] for b in Slack.attachment(item).get("blocks", []) if b["type"] == kind and member in b]
+        texts = [text["text"] for f in found for text in (f if isinstance(f, list) else [f])]
+        return " | ".join(texts) or None
 
     @staticmethod
     def blocks(item):

@@ -1,0 +1,163 @@
+/* Messages and commands where a coding session is shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../lib/placement_stub.h"
+#include "dispatch/dispatch_private.h"
+#include "dispatch_rig.h"
+
+/* Shows a session in the thread "9", which the sender "7" and admins may steer. */
+struct fake_sessions {
+        struct effect effect;
+        char name[20], args[80];
+        unsigned asked;
+};
+
+static enum remote_part part(struct remote *r, const struct schedule_caller *by)
+{
+        (void)r;
+        if (!by->thread || strcmp(by->thread, "9") != 0)
+                return REMOTE_NONE;
+        return by->is_admin || strcmp(by->sender_id, "7") == 0 ? REMOTE_STEERS : REMOTE_LISTENER;
+}
+
+static struct effect *command(struct remote *r, const struct schedule_caller *by,
+                              const struct incoming *in, const char *name, const char *args)
+{
+        struct fake_sessions *f = (struct fake_sessions *)r;
+
+        assert_string_equal(by->platform, "discord");
+        assert_string_equal(by->channel, in->channel);
+        snprintf(f->name, sizeof(f->name), "%s", name);
+        snprintf(f->args, sizeof(f->args), "%s", args);
+        f->asked++;
+        return &f->effect;
+}
+
+static struct dispatch *dispatch_with(struct fake_sessions *f, struct dispatch_adapter a)
+{
+        struct dispatch *d = rig_dispatch("[{\"name\":\"all\",\"when\":{}}]", a);
+
+        dispatch_set_remote(d, &(struct road_remote){ (struct remote *)f, part, command });
+        return d;
+}
+
+static struct decision decide(struct dispatch *d, const char *sender, const char *thread,
+                              const char *text)
+{
+        struct incoming in = group_message(sender, text);
+        struct decision out;
+
+        in.thread = thread;
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg, NULL);
+        return out;
+}
+
+static void a_message_where_a_session_is_shown_steers_it(void **state)
+{
+        struct fake_sessions f = { 0 };
+        struct dispatch *d = dispatch_with(&f, rig_adapter());
+        struct decision out = decide(d, "7", "9", "use the other branch");
+
+        (void)state;
+        assert_int_equal(out.command, COMMAND_EFFECT);
+        assert_ptr_equal(out.effect, &f.effect);
+        assert_false(out.trigger);
+        assert_null(out.notice);
+        assert_string_equal(out.reason, "it steers the session that is shown here");
+        assert_string_equal(f.name, "");
+        assert_string_equal(f.args, "use the other branch");
+        decide(d, "7", "9", "stop"); /* the session, not an agent */
+        assert_string_equal(f.args, "stop");
+        assert_int_equal(f.asked, 2);
+        dispatch_free(d);
+}
+
+static void others_neither_steer_nor_get_an_agent_there(void **state)
+{
+        struct fake_sessions f = { 0 };
+        struct dispatch *d = dispatch_with(&f, rig_adapter());
+        struct decision out = decide(d, "8", "9", "rm everything");
+
+        (void)state;
+        assert_false(out.trigger);
+        assert_null(out.effect);
+        assert_null(out.notice);
+        assert_string_equal(out.reason, "a session is shown here, which the sender may not steer");
+        out = decide(d, "7", "9", "  ");
+        assert_null(out.effect);
+        out = decide(d, "8", NULL, "hello"); /* elsewhere all is as it was */
+        assert_true(out.trigger);
+        out = decide(d, "7", NULL, "hello");
+        assert_true(out.trigger);
+        assert_int_equal(f.asked, 0);
+        dispatch_free(d);
+}
+
+static void sessions_get_their_commands(void **state)
+{
+        static const struct {
+                const char *text, *name, *args;
+        } rows[] = {
+                { "/sessions", "sessions", "" },
+                { "/steer ses-3 go left", "steer", "ses-3 go left" },
+                { "/followup ses-3 test it", "followup", "ses-3 test it" },
+                { "/reply ses-3 yes", "reply", "ses-3 yes" },
+                { "/abort", "abort", "" },
+                { "/notify errors", "notify", "errors" },
+        };
+        struct fake_sessions f = { 0 };
+        struct dispatch *d = dispatch_with(&f, rig_adapter());
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct decision out = decide(d, "7", i % 2 ? "9" : NULL, rows[i].text);
+
+                assert_ptr_equal(out.effect, &f.effect);
+                assert_string_equal(f.name, rows[i].name);
+                assert_string_equal(f.args, rows[i].args);
+        }
+        dispatch_set_remote(d, NULL);
+        assert_string_equal(decide(d, "7", NULL, "/sessions").notice,
+                            "Sessions are turned off here.");
+        dispatch_free(d);
+}
+
+static void commands_that_are_off_are_steering_too(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct fake_sessions f = { 0 };
+        struct dispatch *d;
+
+        (void)state;
+        a.commands = false;
+        d = dispatch_with(&f, a);
+        decide(d, "7", "9", "/help");
+        assert_string_equal(f.name, "");
+        assert_string_equal(f.args, "/help");
+        /* a button says it */
+        decide(d, "7", "9", "/abort ses-3");
+        assert_string_equal(f.name, "abort");
+        assert_string_equal(f.args, "ses-3");
+        dispatch_free(d);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_message_where_a_session_is_shown_steers_it),
+                cmocka_unit_test(others_neither_steer_nor_get_an_agent_there),
+                cmocka_unit_test(sessions_get_their_commands),
+                cmocka_unit_test(commands_that_are_off_are_steering_too),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
