@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/custom/mcp_private.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "custom_rig.h"
@@ -247,6 +248,26 @@ static void the_newer_era_gets_its_headers(void **state)
         web_close(&w);
 }
 
+/* A killed process may accept connections for a moment: until its listening socket is closed. */
+static void await_refused(long port)
+{
+        struct sockaddr_in to = { .sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+        bool refused = false;
+
+        while (!refused && clock_mono_ms() < deadline) {
+                int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+                refused = connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 &&
+                          errno == ECONNREFUSED;
+                close(fd);
+                usleep(1000);
+        }
+        assert_true(refused);
+}
+
 static void a_dead_server_is_told(void **state)
 {
         struct web w;
@@ -259,6 +280,7 @@ static void a_dead_server_is_told(void **state)
         w.process = NULL;
         run(&w.rig, "web__echo", "{}"); /* on the old connection: it may have arrived */
         assert_true(w.rig.result.is_error);
+        await_refused(strtol(w.out.data, NULL, 10));
         assert_has(run(&w.rig, "web__echo", "{}"), "The MCP server 'web' cannot be used: ");
         assert_true(w.rig.result.is_error);
         assert_non_null(custom_find(w.rig.all, "web__echo"));

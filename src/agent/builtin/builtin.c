@@ -482,26 +482,6 @@ static void on_sweep(void *arg)
         loop_work(b->agent->loop, sweep_blobs, on_swept, s);
 }
 
-/* Every host that a command asked for is in the journal. */
-static void on_network_request(void *arg, const struct sandbox_request *q)
-{
-        struct agent *a = arg;
-        struct buf payload;
-
-        buf_init(&payload, 0);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "agent", a->name);
-        jsonw_int(&payload, "conversation", q->conversation);
-        jsonw_str(&payload, "host", q->host);
-        jsonw_int(&payload, "port", q->port);
-        jsonw_bool(&payload, "allowed", q->allowed);
-        jsonw_opt(&payload, "why", q->why);
-        jsonw_int(&payload, "sentBytes", (int64_t)q->sent);
-        jsonw_int(&payload, "receivedBytes", (int64_t)q->received);
-        jsonw_close(&payload, '}');
-        agent_journal(a, "agent.network_request", &payload);
-}
-
 static int builtin_open(struct agent *a, struct error *err)
 {
         const struct builtin_conf *conf = a->conf;
@@ -536,7 +516,7 @@ static int builtin_open(struct agent *a, struct error *err)
         if (strcmp(conf->sandbox.kind, "none") != 0)
                 b->sandboxes = sandboxes_new(a->loop, &conf->sandbox, a->dir);
         if (b->sandboxes) {
-                sandboxes_on_request(b->sandboxes, on_network_request, a);
+                sandboxes_on_request(b->sandboxes, agent_journal_request, a);
                 sandboxes_probe(b->sandboxes);
         }
         b->custom = custom_new(&(struct custom_options){ .loop = a->loop,

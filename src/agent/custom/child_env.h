@@ -8,6 +8,8 @@
 
 /* "NAME=value", NULL-terminated. */
 char **child_env_new(const struct setting_pairs *more);
+/* With these of our own variables instead. */
+char **child_env_given(const struct setting_pairs *more, const char *const *pass, size_t count);
 /* Wipes it. */
 void child_env_free(char **env);
 

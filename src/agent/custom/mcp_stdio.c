@@ -8,19 +8,19 @@
 
 #include "agent/custom/child_env.h"
 #include "agent/custom/mcp_private.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "net/lines.h"
 #include "net/process.h"
+#include "net/stderr_tail.h"
 
-#define STDERR_KEPT 2000
-#define GRACE_MS    2000
-#define WHY_SIZE    400
+#define GRACE_MS 2000
+#define WHY_SIZE 400
 
 struct mcp_stdio_link {
         struct mcp_server *server; /* NULL: ending */
         struct process *process;
-        struct buf line, errors;
+        struct lines lines;
+        struct stderr_tail errors;
         struct timer *grace;
         LIST_ENTRY(mcp_stdio_link) next;
 };
@@ -28,64 +28,35 @@ struct mcp_stdio_link {
 static void link_free(struct mcp_stdio_link *k)
 {
         timer_free(k->grace);
-        buf_release(&k->line);
-        buf_release(&k->errors);
+        lines_release(&k->lines);
+        stderr_tail_release(&k->errors);
         free(k);
 }
 
-/* The last line of stderr that says something. */
-static char *last_words(struct mcp_stdio_link *k)
+static bool on_line(void *arg, const char *line, size_t n)
 {
-        const char *text = k->errors.data;
-        size_t end = k->errors.len, start;
+        struct mcp_stdio_link *k = arg;
 
-        log_redact(k->errors.data); /* before it is cut */
-        while (end > 0 && strchr(" \t\r\n", text[end - 1]))
-                end--;
-        for (start = end; start > 0 && text[start - 1] != '\n'; start--)
-                ;
-        if (end - start > 200)
-                start = end - 200;
-        return utf8_clean(text + start, end - start);
+        if (n > 0)
+                mcp_received(k->server, line, n);
+        return k->server != NULL;
 }
 
 static void on_output(void *arg, int fd, const char *bytes, size_t n)
 {
         struct mcp_stdio_link *k = arg;
 
-        if (fd == 2) {
-                buf_add(&k->errors, bytes, n);
-                if (k->errors.len > STDERR_KEPT)
-                        buf_consume(&k->errors, k->errors.len - STDERR_KEPT);
-                return;
-        }
-        while (n > 0 && k->server) {
-                const char *end = memchr(bytes, '\n', n);
-                size_t part = end ? (size_t)(end - bytes) : n;
-
-                if (buf_add(&k->line, bytes, part) < 0) {
-                        mcp_lost(k->server, "it sent a line over 16 MiB");
-                        return;
-                }
-                if (!end)
-                        return;
-                if (k->line.len > 0)
-                        mcp_received(k->server, k->line.data, k->line.len);
-                buf_clear(&k->line);
-                if (k->line.cap > (1u << 20)) { /* do not keep the room of a huge line */
-                        buf_release(&k->line);
-                        buf_init(&k->line, MCP_MESSAGE_MAX);
-                }
-                bytes += part + 1;
-                n -= part + 1;
-        }
+        if (fd == 2)
+                stderr_tail_add(&k->errors, bytes, n);
+        else if (k->server && lines_add(&k->lines, bytes, n, on_line, k) < 0)
+                mcp_lost(k->server, "it sent a line over 16 MiB");
 }
 
 static void on_exit_seen(void *arg, const struct process_result *end)
 {
         struct mcp_stdio_link *k = arg;
         struct mcp_server *s = k->server;
-        char why[WHY_SIZE], *words = last_words(k);
+        char why[WHY_SIZE], *words = stderr_tail_line(&k->errors);
 
         k->process = NULL;
         if (!s) {
@@ -124,8 +95,8 @@ static int wire_open(struct mcp_server *s, struct error *err)
         argv[0] = conf->command;
         for (size_t i = 0; i < conf->args.count; i++)
                 argv[i + 1] = conf->args.items[i];
-        buf_init(&k->line, MCP_MESSAGE_MAX);
-        buf_init(&k->errors, 0);
+        lines_init(&k->lines, MCP_MESSAGE_MAX);
+        stderr_tail_init(&k->errors);
         k->server = s;
         k->process = process_start(custom_options(s->base.all)->loop, &o, &h, k, err);
         child_env_free(env);

@@ -140,7 +140,22 @@ static void add_block(struct buf *b, const char *text, size_t n)
                 buf_addch(b, '`');
 }
 
-/* Exactly what would be done; what is too long to show says so. */
+/* What is too long to show says so. */
+static void add_shown(struct buf *b, const char *text)
+{
+        size_t n = strlen(text), half = SHOWN_MAX / 2;
+
+        if (n <= SHOWN_MAX) {
+                add_block(b, text, n);
+                return;
+        }
+        add_block(b, text, half);
+        buf_addf(b, "\n**%zu bytes are not shown here** (`dragoman approvals show`)\n",
+                 n - 2 * half);
+        add_block(b, text + n - half, half);
+}
+
+/* Exactly what would be done. */
 static char *describe_call(const struct policy_question *q, const char **title)
 {
         const char *command = json_str(q->arguments, "command", NULL);
@@ -148,7 +163,6 @@ static char *describe_call(const struct policy_question *q, const char **title)
         json_t *arguments = json_deep_copy(q->arguments);
         char *all;
         struct buf b;
-        size_t n;
 
         json_object_del(arguments, "label");
         all = strcmp(q->tool, "bash") == 0 && command
@@ -164,18 +178,20 @@ static char *describe_call(const struct policy_question *q, const char **title)
         buf_init(&b, 0);
         if (strcmp(q->tool, "bash") != 0)
                 buf_addf(&b, "`%s`\n", q->tool);
-        n = strlen(all);
-        if (n > SHOWN_MAX) {
-                size_t half = SHOWN_MAX / 2;
-
-                add_block(&b, all, half);
-                buf_addf(&b, "\n**%zu bytes are not shown here** (`dragoman approvals show`)\n",
-                         n - 2 * half);
-                add_block(&b, all + n - half, half);
-        } else {
-                add_block(&b, all, n);
-        }
+        add_shown(&b, all);
         free(all);
+        return buf_take(&b);
+}
+
+static char *describe(const struct policy_question *q, const char **title)
+{
+        struct buf b;
+
+        if (!q->text)
+                return describe_call(q, title);
+        *title = q->title;
+        buf_init(&b, 0);
+        add_shown(&b, q->text);
         return buf_take(&b);
 }
 
@@ -266,7 +282,7 @@ enum policy_decision policy_gate(struct turn_run *run, const struct policy_quest
                 *why = mem_printf("This is not allowed here: %s. Do not try it in another way.",
                                   v.reason);
         if (decision == POLICY_ASK) {
-                detail = describe_call(q, &title);
+                detail = describe(q, &title);
                 subject = policy_subject(q);
                 *gate = gate_new(q, done, arg);
                 turn_ask_approval(run,

@@ -79,6 +79,11 @@ static struct ruling judge_default(const struct policy_question *q)
         static const char *const writes[] = { "bash", "write", "edit", NULL };
         struct ruling r = { .decision = POLICY_ALLOW, .why = "nothing speaks against it" };
 
+        if (q->asks)
+                return (struct ruling){ .decision = POLICY_ASK,
+                                        .why = "the agent asks before it does this",
+                                        .approvers = q->approvers,
+                                        .always = true };
         if (q->risky && q->untrusted)
                 return (struct ruling){ .decision = POLICY_ASK,
                                         .why = "the tool is risky and the turn has seen untrusted "
@@ -288,6 +293,8 @@ static void conclude(const struct policy_question *q, const struct judgement *j,
         out->reason = buf_take(&reason);
         out->approvers = r->approvers;
         out->expires_ms = minutes * 60000;
+        if (q->expires_ms > 0 && q->expires_ms < out->expires_ms)
+                out->expires_ms = q->expires_ms;
         if (r->decision != POLICY_ASK)
                 return;
         out->effect = effect_of(q, j->thing);

@@ -62,9 +62,14 @@ struct policy_question {
         bool risky;              /* TOOL_RISKY */
         const json_t *arguments; /* checked */
         const char *adapter, *channel;
-        const char *cwd;     /* of commands and relative paths: the channel's folder, inside */
-        const char *sandbox; /* "bwrap", "docker:NAME", "host" or "none" */
-        bool untrusted;      /* the turn has seen untrusted text */
+        const char *cwd;          /* of commands and relative paths: the channel's folder, inside */
+        const char *sandbox;      /* "bwrap", "docker:NAME", "host" or "none" */
+        bool untrusted;           /* the turn has seen untrusted text */
+        bool asks;                /* the agent asks by itself: without a rule, a person decides */
+        enum approvers approvers; /* then */
+        int64_t expires_ms;       /* it waits no longer than this; 0: as long as the rule says */
+        /* Its words for people, "ask you something" and a text; NULL: made from the arguments. */
+        const char *title, *text;
         const struct workspace_view *view; /* where scripts are; NULL: they are not hashed */
 };
 

@@ -25,6 +25,7 @@
 #define INPUT_MAX         (16u << 20)
 
 #define INPUT_WAITING_MAX (1u << 20) /* of a job */
+#define PROGRAM_INPUT_MAX (16u << 20)
 
 /* ---- the end ---- */
 
@@ -51,13 +52,19 @@ static void on_released(void *arg)
                 box_free(b);
 }
 
-static void finish_run(struct sandbox_run *r, const struct sandbox_result *result)
+/* It is in no list any more. */
+static void tell_exit(struct sandbox_run *r, const struct sandbox_result *result)
 {
-        LIST_REMOVE(r, next);
         timer_free(r->timer);
         if (r->on.on_exit)
                 r->on.on_exit(r->arg, result);
         free(r);
+}
+
+static void finish_run(struct sandbox_run *r, const struct sandbox_result *result)
+{
+        LIST_REMOVE(r, next);
+        tell_exit(r, result);
 }
 
 static void box_over(struct sandbox_box *b, enum error_kind kind, const char *why)
@@ -228,7 +235,7 @@ static void on_run_output(struct sandbox_run *r, int fd, const char *data, size_
 
         if (r->kind)
                 return; /* it is being stopped */
-        if (!r->job)
+        if (r->sort == RUN_COMMAND)
                 r->output_left -= fits;
         if (fits > 0 && r->on.on_output)
                 r->on.on_output(r->arg, fd, data, fits);
@@ -272,6 +279,14 @@ static const char *limit_hit(const struct sandbox_box *b, const struct box_exit 
         return NULL;
 }
 
+/* Its sandbox ends first, so that its owner may begin another one of the same key. */
+static void finish_program(struct sandbox_run *r, const struct sandbox_result *result)
+{
+        LIST_REMOVE(r, next);
+        box_end(r->box, ERR_CANCELLED, "the program of this sandbox has ended");
+        tell_exit(r, result);
+}
+
 static void on_run_exit(struct sandbox_run *r, const struct box_exit *e)
 {
         struct sandbox_box *b = r->box;
@@ -285,6 +300,10 @@ static void on_run_exit(struct sandbox_run *r, const struct box_exit *e)
                                  : limit_hit(b, e, text, sizeof(text)),
         };
 
+        if (r->sort == RUN_PROGRAM) {
+                finish_program(r, &result);
+                return;
+        }
         finish_run(r, &result);
         if (!b->over) {
                 box_touch(b);
@@ -297,7 +316,10 @@ static void on_run_failed(struct sandbox_run *r, const char *data, size_t n)
         struct sandbox_result result = { -1, 0, ERR_IO, r->why };
 
         snprintf(r->why, sizeof(r->why), "%.*s", (int)n, data);
-        finish_run(r, &result);
+        if (r->sort == RUN_PROGRAM)
+                finish_program(r, &result);
+        else
+                finish_run(r, &result);
 }
 
 static void on_frame(struct sandbox_box *b, const struct box_head *h, const char *data)
@@ -559,7 +581,7 @@ static void add_input(struct buf *frames, uint32_t id, const struct sandbox_comm
         }
 }
 
-static struct sandbox_run *run_new(struct sandbox_box *b, bool job,
+static struct sandbox_run *run_new(struct sandbox_box *b, enum run_kind kind,
                                    const struct sandbox_handlers *h, void *arg)
 {
         struct sandbox_run *r = mem_zalloc(sizeof(*r));
@@ -568,8 +590,8 @@ static struct sandbox_run *run_new(struct sandbox_box *b, bool job,
         r->id = ++b->last_id;
         r->on = *h;
         r->arg = arg;
-        r->job = job;
-        r->output_left = job ? SIZE_MAX : (size_t)b->all->conf->output_kb << 10;
+        r->sort = kind;
+        r->output_left = kind == RUN_COMMAND ? (size_t)b->all->conf->output_kb << 10 : SIZE_MAX;
         r->timer = timer_new(b->all->loop, on_run_timer, r);
         LIST_INSERT_HEAD(&b->runs, r, next);
         return r;
@@ -588,8 +610,18 @@ static int check_room(const struct sandbox_box *b, struct error *err)
         return 0;
 }
 
+static int64_t timeout_of(const struct sandboxes *all, const struct sandbox_command *c,
+                          enum run_kind kind)
+{
+        if (kind == RUN_PROGRAM)
+                return 0;
+        if (c->timeout_ms)
+                return c->timeout_ms;
+        return 1000 * (kind == RUN_JOB ? all->conf->job_seconds : all->conf->timeout_seconds);
+}
+
 struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *key,
-                              const struct sandbox_command *c, bool job,
+                              const struct sandbox_command *c, enum run_kind kind,
                               const struct sandbox_handlers *h, void *arg, struct error *err)
 {
         struct sandbox_run *r = NULL;
@@ -608,19 +640,18 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
                 return NULL;
         buf_init(&frames, 0);
         cwd = launch_folder(all->conf, key->view, c->cwd);
-        if (job || c->input)
+        if (kind != RUN_COMMAND || c->input)
                 flags |= BOX_HAS_INPUT;
         if (is_full(b))
                 flags |= BOX_NO_WRITES; /* it can still delete files */
         if (frame_add_run(&frames, b->last_id + 1, flags, cwd, command_words(c, shell), err) == 0) {
-                r = run_new(b, job, h, arg);
+                r = run_new(b, kind, h, arg);
                 r->no_writes = (flags & BOX_NO_WRITES) != 0;
-                r->timeout_ms = c->timeout_ms ? c->timeout_ms
-                                              : 1000 * (job ? all->conf->job_seconds
-                                                            : all->conf->timeout_seconds);
-                timer_start(r->timer, r->timeout_ms);
+                r->timeout_ms = timeout_of(all, c, kind);
+                if (r->timeout_ms > 0)
+                        timer_start(r->timer, r->timeout_ms);
                 add_input(&frames, r->id, c);
-                if (!job)
+                if (kind == RUN_COMMAND)
                         frame_add(&frames, r->id, BOX_CLOSE, "", 0);
                 box_send(b, &frames);
                 box_touch(b);
@@ -632,9 +663,10 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
 
 int run_write(struct sandbox_run *r, const char *bytes, size_t n, bool close, struct error *err)
 {
+        size_t most = r->sort == RUN_PROGRAM ? PROGRAM_INPUT_MAX : INPUT_WAITING_MAX;
         struct buf frames;
 
-        if (n > INPUT_WAITING_MAX - r->input_waiting)
+        if (n > most - r->input_waiting)
                 return error_set(err, ERR_LIMIT, "the program does not read its input");
         buf_init(&frames, 0);
         add_input(&frames, r->id, &(struct sandbox_command){ .input = bytes, .input_n = n });

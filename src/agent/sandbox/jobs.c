@@ -115,7 +115,7 @@ int sandbox_job_start(struct sandboxes *all, const struct sandbox_key *key,
         j->command = mem_strdup(command->command ? command->command : command->argv[0]);
         buf_init(&j->output, 0);
         LIST_INSERT_HEAD(&all->jobs, j, next);
-        j->run = run_start(all, key, command, true, &handlers, j, err);
+        j->run = run_start(all, key, command, RUN_JOB, &handlers, j, err);
         if (!j->run) {
                 job_free(j);
                 return -1;

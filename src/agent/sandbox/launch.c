@@ -25,9 +25,26 @@ void launch_word(struct sandbox_launch *l, const char *word)
         l->argv[l->argc++] = own(l, mem_strdup(word));
 }
 
+static bool is_given(const struct sandbox_launch *l, const char *name)
+{
+        size_t n = strlen(name);
+
+        for (const char *const *e = l->given; e && *e; e++)
+                if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
+                        return true;
+        return false;
+}
+
 void launch_env(struct sandbox_launch *l, const char *name, const char *value)
 {
-        l->env[l->envc++] = own(l, mem_printf("%s=%s", name, value));
+        if (!is_given(l, name))
+                l->env[l->envc++] = own(l, mem_printf("%s=%s", name, value));
+}
+
+static void add_given(struct sandbox_launch *l)
+{
+        for (const char *const *e = l->given; e && *e && l->envc + 1 < LAUNCH_ENV_MAX; e++)
+                l->env[l->envc++] = *e;
 }
 
 int launch_fd(struct sandbox_launch *l, int fd, bool close_after)
@@ -73,7 +90,7 @@ void launch_launcher(struct sandbox_launch *l, const struct sandbox_conf *conf,
         launch_word(l, "launch");
         l->argv[l->argc++] = own(l, mem_printf("group=%lld:%lld", (long long)conf->total_mb,
                                                (long long)conf->processes));
-        if (geteuid() != 0)
+        if (geteuid() != 0 || (conf->as_daemon && strcmp(conf->kind, "host") == 0))
                 return;
         l->argv[l->argc++] = own(
                 l, mem_printf("user=%u:%u", (unsigned)workspace_uid(), (unsigned)workspace_gid()));
@@ -111,6 +128,7 @@ static int add_egress(struct sandbox_launch *l, struct error *err)
         l->argv[l->argc++] = own(l, mem_printf("egress=%d", launch_fd(l, fds[1], true)));
         for (size_t i = 0; i < COUNT(names); i++)
                 launch_env(l, names[i], "http://127.0.0.1:3128");
+        launch_env(l, "NODE_USE_ENV_PROXY", "1"); /* Node's own fetch does not look otherwise */
         launch_env(l, "no_proxy", "localhost,127.0.0.1,::1");
         launch_env(l, "NO_PROXY", "localhost,127.0.0.1,::1");
         return 0;
@@ -129,10 +147,10 @@ static void inherit(struct sandbox_launch *l, const char *name)
 static int launch_host(struct sandbox_launch *l, const struct sandbox_conf *conf,
                        const struct workspace_view *view)
 {
-        bool own_user = geteuid() == 0;
+        bool own_user = geteuid() == 0 && !conf->as_daemon;
 
         launch_launcher(l, conf, NULL);
-        if (view)
+        if (view && view->channel_fd >= 0)
                 l->argv[l->argc++] =
                         own(l, mem_printf("folder=%d", launch_fd(l, view->channel_fd, false)));
         launch_word(l, IMAGE_PATH);
@@ -203,6 +221,7 @@ int launch_prepare(struct sandbox_launch *l, const struct sandbox_conf *conf,
 
         memset(l, 0, sizeof(*l));
         l->status = l->egress = -1;
+        l->given = conf->env;
         if (image < 0)
                 return -1;
         launch_fd(l, image, false);
@@ -221,6 +240,7 @@ int launch_prepare(struct sandbox_launch *l, const struct sandbox_conf *conf,
                 rc = error_set(err, ERR_REFUSED,
                                "commands are switched off: sandbox.kind is \"%s\"", conf->kind);
         }
+        add_given(l);
         if (rc < 0)
                 launch_release(l);
         return rc;

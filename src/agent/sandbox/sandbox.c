@@ -131,7 +131,35 @@ struct sandbox_run *sandbox_start(struct sandboxes *all, const struct sandbox_ke
                                   const struct sandbox_command *command,
                                   const struct sandbox_handlers *h, void *arg, struct error *err)
 {
-        return run_start(all, key, command, false, h, arg, err);
+        return run_start(all, key, command, RUN_COMMAND, h, arg, err);
+}
+
+struct sandbox_run *sandbox_start_program(struct sandboxes *all, const struct sandbox_key *key,
+                                          const struct sandbox_command *command,
+                                          const struct sandbox_handlers *h, void *arg,
+                                          struct error *err)
+{
+        return run_start(all, key, command, RUN_PROGRAM, h, arg, err);
+}
+
+int sandbox_write(struct sandbox_run *r, const char *bytes, size_t n, struct error *err)
+{
+        return run_write(r, bytes, n, false, err);
+}
+
+void sandbox_close_input(struct sandbox_run *r)
+{
+        run_write(r, "", 0, true, NULL);
+}
+
+void sandbox_stop(struct sandbox_run *r, int64_t grace_ms)
+{
+        run_stop(r, ERR_CANCELLED, grace_ms, NULL);
+}
+
+int sandbox_pid(const struct sandbox_run *r)
+{
+        return process_pid(r->box->process);
 }
 
 void sandbox_abandon(struct sandbox_run *r)

@@ -24,7 +24,11 @@ struct sandbox_conf {
         bool debuggers;            /* ptrace works */
         int64_t memory_mb, total_mb, processes, file_mb, disk_mb, cpu_seconds;
         int64_t timeout_seconds, output_kb, idle_seconds, jobs, job_seconds;
+        /* beside the settings */
+        const char *const *env; /* "NAME=value", in place of ours of that name; may be NULL */
+        bool as_daemon;         /* with "host": as the user that the daemon is, even root */
 };
+#define SANDBOX_ENV_MAX 100
 extern const struct setting sandbox_settings[]; /* the group "sandbox" of a built-in agent */
 /* What the table cannot express; *key is the setting that is wrong. */
 int sandbox_conf_check(const struct sandbox_conf *conf, const char **key, struct error *err);
@@ -80,6 +84,24 @@ struct sandbox_run *sandbox_start(struct sandboxes *all, const struct sandbox_ke
                                   const struct sandbox_handlers *h, void *arg, struct error *err);
 /* Ends it with all its children; no handler is called. */
 void sandbox_abandon(struct sandbox_run *r);
+
+/* ---- programs: they run until they end, and read from the daemon ---- */
+
+/*
+ * The first command of a key, whose sandbox ends with it; others run beside it. Neither its time
+ * nor its output is limited.
+ */
+struct sandbox_run *sandbox_start_program(struct sandboxes *all, const struct sandbox_key *key,
+                                          const struct sandbox_command *command,
+                                          const struct sandbox_handlers *h, void *arg,
+                                          struct error *err);
+/* To its stdin; copies. ERR_LIMIT: it does not read. */
+int sandbox_write(struct sandbox_run *r, const char *bytes, size_t n, struct error *err);
+void sandbox_close_input(struct sandbox_run *r);
+/* TERM to its group, KILL to all it started after grace_ms; on_exit follows, no more output. */
+void sandbox_stop(struct sandbox_run *r, int64_t grace_ms);
+/* Of the process above all those of its sandbox. */
+int sandbox_pid(const struct sandbox_run *r);
 
 /* ---- background jobs: they live as long as their sandbox ---- */
 

@@ -30,12 +30,14 @@ bool sandbox_filter(struct seccomp *s, bool debuggers);
 
 /* ---- launch.c: the process of a sandbox ---- */
 
-#define LAUNCH_WORDS_MAX 40
+#define LAUNCH_WORDS_MAX 48
+#define LAUNCH_ENV_MAX   (LAUNCH_WORDS_MAX + SANDBOX_ENV_MAX)
 #define LAUNCH_IMAGE_FD  3 /* the box, in the child */
 
 struct sandbox_launch {
         const char *argv[LAUNCH_WORDS_MAX];
-        const char *env[LAUNCH_WORDS_MAX];
+        const char *env[LAUNCH_ENV_MAX];
+        const char *const *given; /* of the caller, in place of ours; may be NULL */
         size_t argc, envc;
         char *owned[2 * LAUNCH_WORDS_MAX]; /* words to free */
         size_t owned_count;
@@ -112,13 +114,20 @@ struct sandbox_box {
         LIST_HEAD(, sandbox_run) runs;
 };
 
+enum run_kind {
+        RUN_COMMAND,
+        RUN_JOB,     /* its output is not limited */
+        RUN_PROGRAM, /* nor is its time, and its sandbox ends with it */
+};
+
 struct sandbox_run {
         struct sandbox_box *box;
         LIST_ENTRY(sandbox_run) next;
         uint32_t id;
         struct sandbox_handlers on; /* empty once abandoned */
         void *arg;
-        bool job, no_writes;
+        enum run_kind sort;
+        bool no_writes;
         size_t output_left;
         enum error_kind kind; /* why it is being stopped; ERR_NONE: it is not */
         char why[200];
@@ -148,9 +157,8 @@ void box_send(struct sandbox_box *b, const struct buf *frames);
 void box_touch(struct sandbox_box *b); /* it is not idle */
 /* Sends BOX_STOP. kind is for the result. */
 void run_stop(struct sandbox_run *r, enum error_kind kind, int64_t grace_ms, const char *why);
-/* Also for jobs, whose output is not limited. */
 struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *key,
-                              const struct sandbox_command *command, bool job,
+                              const struct sandbox_command *command, enum run_kind kind,
                               const struct sandbox_handlers *h, void *arg, struct error *err);
 int run_write(struct sandbox_run *r, const char *bytes, size_t n, bool close, struct error *err);
 struct sandbox_box *box_find(struct sandboxes *all, const struct sandbox_key *key);

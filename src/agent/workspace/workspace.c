@@ -156,10 +156,9 @@ void workspace_view_free(struct workspace_view *v)
 
 /* ---- paths ---- */
 
-/* The path without ".", ".." and "//", as text: where a link leads is not looked at here. */
-static char *normal_path(const struct workspace_view *v, const char *name)
+char *workspace_normal_path(const char *from, const char *name)
 {
-        char *whole = name[0] == '/' ? mem_strdup(name) : mem_printf("%s/%s", v->folder, name),
+        char *whole = name[0] == '/' ? mem_strdup(name) : mem_printf("%s/%s", from, name),
              *rest = whole, *part;
         struct buf out;
 
@@ -231,7 +230,7 @@ int workspace_resolve(const struct workspace_view *v, const char *name, bool wri
 
         if (name[0] == '\0')
                 return error_set(err, ERR_INVALID, "the path is empty; give the name of a file");
-        normal = normal_path(v, name);
+        normal = workspace_normal_path(v->folder, name);
         m = find_mount(v, normal);
         if (check_path(v, m, normal, writes, err) < 0) {
                 free(normal);

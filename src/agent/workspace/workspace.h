@@ -30,7 +30,7 @@ struct workspace_mount {
         bool writable, is_folder;
 };
 
-#define WORKSPACE_MOUNTS_MAX 8
+#define WORKSPACE_MOUNTS_MAX 16
 struct workspace_view {
         char *adapter, *channel;
         char *folder; /* of the channel, inside: "/workspace/channels/tg/42" */
@@ -60,6 +60,12 @@ int workspace_open_channel(int root, const char *folder, struct error *err);
  */
 int workspace_resolve(const struct workspace_view *v, const char *name, bool writes, int *folder,
                       char **path, struct error *err);
+
+/*
+ * The path (absolute, or relative to `from`) without ".", ".." and "//", as text: where a link
+ * leads is not looked at. Yours to free; "" is the root.
+ */
+char *workspace_normal_path(const char *from, const char *name);
 
 /*
  * Daemons that run as root give the files of a channel to the user that sandboxes run as; else

@@ -1,0 +1,219 @@
+/*
+ * acp_permission: session/request_permission, answered by the policy or a person.
+ *
+ * Agents offer answers of their own. "Always" is never among those we give: the agent would stop
+ * asking, and nobody could see or revoke it. When an admin says always, Dragoman remembers it as a
+ * rule of its own and answers "once" each time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/acp/acp.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static void permission_free(struct acp_permission *p)
+{
+        LIST_REMOVE(p, next);
+        json_decref(p->id);
+        free(p->allow);
+        free(p->reject);
+        free(p);
+}
+
+void acp_permissions_release(struct acp *a)
+{
+        struct acp_permission *p;
+
+        while ((p = LIST_FIRST(&a->permissions))) {
+                child_ask_forget(a->child, p);
+                permission_free(p);
+        }
+}
+
+/* option NULL: cancelled. */
+static void answer(struct acp *a, const json_t *id, const char *option)
+{
+        acp_answer(a, id,
+                   option ? json_pack("{s:{s:s, s:s}}", "outcome", "outcome", "selected",
+                                      "optionId", option)
+                          : json_pack("{s:{s:s}}", "outcome", "outcome", "cancelled"));
+}
+
+void acp_permissions_cancel(struct acp *a)
+{
+        struct acp_permission *p;
+
+        LIST_FOREACH(p, &a->permissions, next)
+                answer(a, p->id, NULL);
+        acp_permissions_release(a);
+}
+
+void acp_permission_withdraw(struct acp *a, const json_t *id)
+{
+        struct acp_permission *p;
+
+        LIST_FOREACH(p, &a->permissions, next)
+                if (json_equal(p->id, id))
+                        break;
+        if (!p)
+                return;
+        acp_answer_error(a, id, ACP_REQUEST_CANCELLED, "the request was cancelled");
+        child_ask_forget(a->child, p);
+        permission_free(p);
+}
+
+/* ---- what it is about ---- */
+
+/* A command as a text for a shell: some agents send a list of words. */
+static char *command_of(const json_t *input)
+{
+        const json_t *command = json_object_get(input, "command"), *word;
+        const char *shell;
+        struct buf text;
+        size_t i;
+
+        if (json_is_string(command))
+                return mem_strdup(json_string_value(command));
+        if (json_array_size(command) == 0)
+                return NULL;
+        shell = json_string_value(json_array_get(command, 1));
+        if (json_array_size(command) == 3 && shell && /* ["bash", "-lc", "make"] */
+            (strcmp(shell, "-c") == 0 || strcmp(shell, "-lc") == 0) &&
+            json_is_string(json_array_get(command, 2)))
+                return mem_strdup(json_string_value(json_array_get(command, 2)));
+        buf_init(&text, 0);
+        json_array_foreach(command, i, word) {
+                buf_addf(&text, "%s'", i ? " " : "");
+                for (const char *c = json_string_value(word); c && *c; c++)
+                        if (*c == '\'')
+                                buf_addstr(&text, "'\\''");
+                        else
+                                buf_addch(&text, *c);
+                buf_addch(&text, '\'');
+        }
+        return buf_take(&text);
+}
+
+static const char *path_of(const json_t *call, const json_t *input)
+{
+        static const char *const members[] = { "path", "file_path", "filePath", "filepath",
+                                               "abs_path" };
+        const json_t *location = json_array_get(json_object_get(call, "locations"), 0);
+        const json_t *content = json_array_get(json_object_get(call, "content"), 0);
+
+        for (size_t i = 0; i < COUNT(members); i++)
+                if (json_str(input, members[i], NULL))
+                        return json_str(input, members[i], NULL);
+        return json_str(location, "path", json_str(content, "path", NULL));
+}
+
+/* What a person needs to see of a change that is in the content only. */
+static void add_changes(json_t *arguments, const json_t *call)
+{
+        const json_t *content = json_object_get(call, "content"), *c;
+        size_t i;
+
+        json_array_foreach(content, i, c) {
+                if (strcmp(json_str(c, "type", ""), "diff") != 0)
+                        continue;
+                if (json_str(c, "oldText", NULL))
+                        json_object_set(arguments, "oldText", json_object_get(c, "oldText"));
+                json_object_set(arguments, "newText", json_object_get(c, "newText"));
+                return;
+        }
+}
+
+void acp_action_read(struct acp_action *out, const json_t *call)
+{
+        const char *kind = json_str(call, "kind", "other");
+        const json_t *input = json_object_get(call, "rawInput");
+        const char *path = path_of(call, input), *title = json_str(call, "title", NULL);
+        bool changes = strcmp(kind, "edit") == 0 || strcmp(kind, "delete") == 0 ||
+                       strcmp(kind, "move") == 0;
+        char *command = changes ? NULL : command_of(input);
+
+        out->arguments = json_is_object(input) ? json_copy((json_t *)input) : json_object();
+        if (command) {
+                out->tool = "bash";
+                json_object_set_new(out->arguments, "command", json_string(command));
+        } else if (changes) {
+                out->tool = "edit";
+                if (json_object_size(input) == 0)
+                        add_changes(out->arguments, call);
+        } else {
+                out->tool = strcmp(kind, "read") == 0 ? "read" : kind;
+        }
+        if (path && !command)
+                json_object_set_new(out->arguments, "path", json_string(path));
+        if (title && json_object_size(out->arguments) == 0)
+                json_object_set_new(out->arguments, "title", json_string(title));
+        free(command);
+}
+
+/* ---- asking ---- */
+
+static char *find_option(const json_t *options, const char *first, const char *second)
+{
+        const char *kinds[] = { first, second };
+
+        for (size_t k = 0; k < COUNT(kinds); k++) {
+                const json_t *o;
+                size_t i;
+
+                json_array_foreach(options, i, o)
+                        if (strcmp(json_str(o, "kind", ""), kinds[k]) == 0)
+                                return mem_strdup(json_str(o, "optionId", NULL));
+        }
+        return NULL;
+}
+
+static bool offers(const json_t *options, const char *kind)
+{
+        char *id = find_option(options, kind, kind);
+        bool has = id != NULL;
+
+        free(id);
+        return has;
+}
+
+static void on_answer(void *arg, bool allowed, const char *why)
+{
+        struct acp_permission *p = arg;
+
+        (void)why; /* there is no place for it */
+        answer(p->acp, p->id, allowed ? p->allow : p->reject);
+        permission_free(p);
+}
+
+void acp_permission_ask(struct acp *a, const json_t *id, const json_t *params)
+{
+        const json_t *call = json_object_get(params, "toolCall");
+        const json_t *options = json_object_get(params, "options");
+        struct acp_permission *p;
+        struct acp_action action;
+        char name[200];
+
+        acp_update_tool(a, call, false);
+        if (!child_run(a->child)) {
+                answer(a, id, NULL);
+                return;
+        }
+        p = mem_zalloc(sizeof(*p));
+        p->acp = a;
+        p->id = json_incref((json_t *)id);
+        p->allow = find_option(options, "allow_once", "allow_always");
+        p->reject = find_option(options, "reject_once", "reject_always");
+        LIST_INSERT_HEAD(&a->permissions, p, next);
+        snprintf(name, sizeof(name), "%.150s/%u", json_str(call, "toolCallId", "call"),
+                 ++a->permission_count);
+        acp_action_read(&action, call);
+        child_ask(a->child,
+                  &(struct child_question){ .call = name,
+                                            .tool = action.tool,
+                                            .arguments = action.arguments,
+                                            .admins = !offers(options, "allow_once") },
+                  on_answer, p);
+        json_decref(action.arguments);
+}

@@ -1,0 +1,296 @@
+/*
+ * child_place: the folders of a session, and what its sandbox mounts.
+ *
+ *     DIR/workspace/agents/AGENT/SESSION/work   where it works
+ *     DIR/workspace/agents/AGENT/SESSION/home   where it keeps its session: its home in the sandbox
+ *     DIR/workspace/agents/AGENT/rule-RULE      where it works with cwd "rule"
+ *
+ * Paths are the same inside and outside, but the home. Nothing else of the host is mounted except
+ * the system's programs, what the settings list, and the attachments of the chat, read-only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/child/child_private.h"
+#include "agent/custom/child_env.h"
+#include "base/beneath.h"
+#include "base/mem.h"
+#include "road/channel_folder.h"
+
+#define HOME_INSIDE "/home/agent"
+
+static bool in_sandbox(const struct child_conf *conf)
+{
+        return strcmp(conf->sandbox.kind, "bwrap") == 0;
+}
+
+char **child_place_env(const struct child_conf *conf)
+{
+        static const char *const host[] = { "PATH", "HOME", "LANG", "TZ" };
+        size_t n = in_sandbox(conf) ? 0 : COUNT(host);
+        const char **names = mem_array(conf->pass_env.count + n + 1, sizeof(*names));
+        char **env;
+
+        memcpy(names, host, n * sizeof(*names));
+        for (size_t i = 0; i < conf->pass_env.count; i++)
+                names[n + i] = conf->pass_env.items[i];
+        env = child_env_given(&conf->env, names, conf->pass_env.count + n);
+        free(names);
+        return env;
+}
+
+/* Takes the descriptor. */
+static void add_mount(struct workspace_view *v, int fd, const char *inside, bool writable)
+{
+        struct stat st;
+
+        v->mounts[v->count++] = (struct workspace_mount){
+                .fd = fd,
+                .inside = mem_strdup(inside),
+                .writable = writable,
+                .is_folder = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode),
+        };
+}
+
+/* Where a descriptor is; yours to free. NULL with an error. */
+static char *path_of(int fd, struct error *err)
+{
+        char link[40], path[PATH_MAX];
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n > 0)
+                return mem_strndup(path, (size_t)n);
+        error_set(err, ERR_IO, "cannot find out where a folder of the workspace is: %s",
+                  strerror(errno));
+        return NULL;
+}
+
+/* Opens a folder of ours below the workspace, making it; its path in *path. */
+static int open_own(struct workspace_view *v, const char *below, char **path, struct error *err)
+{
+        int fd = workspace_open_channel(v->root_fd, below, err);
+
+        if (fd < 0)
+                return -1;
+        *path = path_of(fd, err);
+        if (*path)
+                return fd;
+        close(fd);
+        return -1;
+}
+
+static int open_fixed(const char *folder, struct error *err)
+{
+        int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return error_set(err, ERR_MISSING, "cannot open its folder '%s' (cwd): %s", folder,
+                                 strerror(errno));
+        return fd;
+}
+
+static int open_work(struct child_place *p, const struct child_agent *o, const struct turn_run *run,
+                     const char *session, struct error *err)
+{
+        const char *cwd = o->conf->cwd;
+        char *below, *rule;
+        int fd;
+
+        if (cwd[0] == '/') {
+                p->folder = mem_strdup(cwd);
+                return open_fixed(cwd, err);
+        }
+        if (strcmp(cwd, "rule") == 0) {
+                rule = agent_folder_name(run->rule ? run->rule : "default", false);
+                below = mem_printf("agents/%s/rule-%s", o->agent->name, rule);
+                free(rule);
+        } else {
+                below = mem_printf("agents/%s/%s/work", o->agent->name, session);
+        }
+        fd = open_own(p->view, below, &p->folder, err);
+        free(below);
+        if (fd >= 0 && o->conf->sandbox.disk_mb > 0)
+                p->view->channel_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        return fd;
+}
+
+static int open_home(struct child_place *p, const struct child_agent *o, const char *session,
+                     struct error *err)
+{
+        char *below = mem_printf("agents/%s/%s/home", o->agent->name, session), *path = NULL;
+        int fd = open_own(p->view, below, &path, err);
+
+        free(below);
+        if (fd < 0)
+                return -1;
+        if (in_sandbox(o->conf)) {
+                add_mount(p->view, fd, HOME_INSIDE, true);
+                p->home = mem_strdup(HOME_INSIDE);
+                free(path);
+        } else {
+                close(fd);
+                p->home = path;
+        }
+        return 0;
+}
+
+static int add_listed(struct child_place *p, const struct setting_list *list, bool writable,
+                      struct error *err)
+{
+        for (size_t i = 0; i < list->count; i++) {
+                size_t n = strcspn(list->items[i], ":");
+                char *outside = mem_strndup(list->items[i], n);
+                int fd = open(outside, O_PATH | O_CLOEXEC);
+
+                if (fd < 0)
+                        error_set(err, ERR_MISSING, "cannot open '%s' (sandbox.%s): %s", outside,
+                                  writable ? "writable" : "readOnly", strerror(errno));
+                else
+                        add_mount(p->view, fd, list->items[i][n] ? list->items[i] + n + 1 : outside,
+                                  writable);
+                free(outside);
+                if (fd < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+/* Made now: a message with files may come while the process runs. */
+static int add_attachments(struct child_place *p, const struct turn_run *run, struct error *err)
+{
+        char *channel = channel_folder(run->adapter, run->channel), *path = NULL;
+        char *below = mem_printf("%s/attachments", channel);
+        int channel_fd = workspace_open_channel(p->view->root_fd, channel, err), fd = -1;
+
+        if (channel_fd >= 0)
+                fd = open_own(p->view, below, &path, err);
+        if (fd >= 0)
+                add_mount(p->view, fd, path, false);
+        if (channel_fd >= 0)
+                close(channel_fd);
+        free(path);
+        free(below);
+        free(channel);
+        return fd < 0 ? -1 : 0;
+}
+
+/* One inside another comes after it, whatever the order of the settings. */
+static void sort_mounts(struct workspace_view *v)
+{
+        for (size_t i = 1; i < v->count; i++) {
+                struct workspace_mount m = v->mounts[i];
+                size_t k = i;
+
+                for (; k > 0 && strlen(v->mounts[k - 1].inside) > strlen(m.inside); k--)
+                        v->mounts[k] = v->mounts[k - 1];
+                v->mounts[k] = m;
+        }
+}
+
+int child_place_open(struct child_place *p, const struct child_agent *o, const struct turn_run *run,
+                     struct error *err)
+{
+        char *session = agent_session_folder(o->agent, run);
+        int rc = -1, work;
+
+        *p = (struct child_place){ 0 };
+        p->view = mem_zalloc(sizeof(*p->view));
+        p->view->channel_fd = -1;
+        p->view->root_fd = channel_folder_open_root(o->agent->dir);
+        if (p->view->root_fd < 0) {
+                error_set(err, ERR_IO, "cannot open '%s/workspace': %s", o->agent->dir,
+                          strerror(errno));
+                goto out;
+        }
+        p->workspace = path_of(p->view->root_fd, err);
+        work = p->workspace ? open_work(p, o, run, session, err) : -1;
+        if (work < 0)
+                goto out;
+        p->view->folder = mem_strdup(p->folder);
+        add_mount(p->view, work, p->folder, true);
+        if (open_home(p, o, session, err) < 0)
+                goto out;
+        if (in_sandbox(o->conf) && (add_attachments(p, run, err) < 0 ||
+                                    add_listed(p, &o->conf->sandbox.read_only, false, err) < 0 ||
+                                    add_listed(p, &o->conf->sandbox.writable, true, err) < 0))
+                goto out;
+        sort_mounts(p->view);
+        rc = 0;
+out:
+        free(session);
+        if (rc < 0)
+                child_place_release(p);
+        return rc;
+}
+
+int child_place_open_bare(struct child_place *p, const struct child_agent *o, struct error *err)
+{
+        p->folder = mem_strdup("/");
+        p->view = mem_zalloc(sizeof(*p->view));
+        p->view->channel_fd = p->view->root_fd = -1;
+        p->view->folder = mem_strdup(p->folder);
+        if (add_listed(p, &o->conf->sandbox.read_only, false, err) == 0 &&
+            add_listed(p, &o->conf->sandbox.writable, true, err) == 0) {
+                sort_mounts(p->view);
+                return 0;
+        }
+        child_place_release(p);
+        return -1;
+}
+
+void child_place_release(struct child_place *p)
+{
+        workspace_view_free(p->view);
+        free(p->workspace);
+        free(p->folder);
+        free(p->home);
+        *p = (struct child_place){ 0 };
+}
+
+/* The innermost mount that has the path. */
+static const struct workspace_mount *find_mount(const struct workspace_view *v, const char *path)
+{
+        const struct workspace_mount *found = NULL;
+
+        for (size_t i = 0; i < v->count; i++) {
+                size_t n = strlen(v->mounts[i].inside);
+
+                if (strncmp(path, v->mounts[i].inside, n) == 0 &&
+                    (path[n] == '/' || path[n] == '\0'))
+                        found = &v->mounts[i]; /* inner ones come later */
+        }
+        return found;
+}
+
+int child_find_path(const struct child *c, const char *name, bool writes, int *folder, char **path,
+                    struct error *err)
+{
+        const struct child_place *p = &c->place;
+        char *normal = workspace_normal_path(p->folder, name);
+        const struct workspace_mount *m = find_mount(p->view, normal);
+        int rc = -1;
+
+        if (!m || !m->is_folder)
+                error_set(err, ERR_REFUSED, "'%.200s' is outside of the folders of this agent",
+                          name);
+        else if (writes && !m->writable)
+                error_set(err, ERR_REFUSED, "'%.200s' is read-only for this agent", name);
+        else
+                rc = 0;
+        if (rc == 0) {
+                const char *beneath = normal + strlen(m->inside);
+
+                *folder = m->fd;
+                *path = mem_strdup(*beneath ? beneath + 1 : ".");
+        }
+        free(normal);
+        return rc;
+}
