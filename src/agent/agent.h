@@ -51,6 +51,8 @@ struct agent_ops {
         void (*close)(struct agent *a);
         void (*start)(struct agent *a, struct turn_run *run);
         void (*cancel)(struct agent *a, struct turn_run *run);
+        /* Messages wait behind the turn, see turn_steer. NULL: it takes them at its own steps. */
+        void (*waiting)(struct agent *a, struct turn_run *run);
         /* Calls agent_health_report later. NULL: always healthy. */
         void (*check_health)(struct agent *a, void *token);
         /* Depending on the configuration. NULL: `can`. */
@@ -87,6 +89,10 @@ unsigned agent_abilities(const struct agent *a);
 /* Appends an event that belongs to no turn, such as "agent.network_request"; takes the payload. */
 void agent_journal(struct agent *a, const char *type, struct buf *payload);
 
+/* For sandboxes_on_request; agent: a struct agent. */
+struct sandbox_request;
+void agent_journal_request(void *agent, const struct sandbox_request *q);
+
 /* Side effects of a failed call. */
 enum agent_effect {
         EFFECT_NONE,     /* none, or asking twice is harmless: fail over */
@@ -110,6 +116,14 @@ void agent_unhold(struct agent *a);
  * (several people: "telegram:tg:*:-100"). /new changes it. Yours to free.
  */
 char *agent_session(const struct agent *a, const struct turn_run *run);
+/* The name of the session's folder; /new does not change it. Yours to free. */
+char *agent_session_folder(const struct agent *a, const struct turn_run *run);
+/*
+ * A folder's name of letters, digits, '-' and '_', because agents paste paths into commands and
+ * URLs. Others have other names: a digest is added where the name was changed, and always if
+ * anybody could choose it. Yours to free.
+ */
+char *agent_folder_name(const char *of, bool anybodys);
 /* A URL that accepts answers to this turn for that long; yours to free. NULL: not known yet. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
 /* An answer after the turn's end, see road/turn/late_reply.h. Copies. */

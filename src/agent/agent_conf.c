@@ -25,6 +25,8 @@ const struct setting agent_common_settings[] = {
         { "breakerSeconds", SETTING_INT, "30", 1, 86400, .at = AT(breaker_seconds),
           .help = "How long an open circuit refuses turns until one may probe; each further "
                   "failure doubles it, up to eight times." },
+        { "description", SETTING_STRING, "null", 1, 1000, .at = AT(description),
+          .help = "What it is good at, for other agents, which read it in its card (A2A)." },
         { "session", SETTING_CHOICE, "\"conversation\"", .choices = sessions, .at = AT(session),
           .help = "What shares a session, for agents with a memory of their own: each "
                   "`conversation`; all chats of a person on an adapter (`perUser`); all people in "

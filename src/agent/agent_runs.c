@@ -41,6 +41,7 @@ static struct agent_run *find_run(struct agents *as, const struct turn_run *run)
 static void run_free(struct agents *as, struct agent_run *r)
 {
         LIST_REMOVE(r, next);
+        as->behind -= r->behind;
         if (r->state == AGENT_RUN_REFUSED)
                 TAILQ_REMOVE(&as->refused, r, in_queue);
         buf_release(&r->record);
@@ -312,6 +313,30 @@ void agent_runs_start(struct agents *as, struct turn_run *run)
 
 /* ---- deferred work ---- */
 
+static struct agent_run *next_behind(struct agents *as)
+{
+        struct agent_run *r;
+
+        for (size_t i = 0; as->behind > 0 && i < RUN_BUCKETS; i++)
+                LIST_FOREACH(r, &as->runs[i], next)
+                        if (r->behind)
+                                return r;
+        return NULL;
+}
+
+/* Tells agents about messages behind their turns, one at a time: it may end a turn. */
+static void tell_waiting(struct agents *as)
+{
+        struct agent_run *r;
+
+        while ((r = next_behind(as))) {
+                r->behind = false;
+                as->behind--;
+                if (r->state == AGENT_RUN_WORKING && r->slot->agent.ops->waiting)
+                        r->slot->agent.ops->waiting(&r->slot->agent, r->run);
+        }
+}
+
 void agent_runs_pump(struct agents *as)
 {
         struct agent_run *r;
@@ -319,6 +344,7 @@ void agent_runs_pump(struct agents *as)
 
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
                 pump(value);
+        tell_waiting(as);
         /* one at a time: turn_finish may start and cancel others */
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
@@ -414,6 +440,17 @@ static void stop_work(struct agent_run *r)
                 return;
         r->slot->agent.ops->cancel(&r->slot->agent, r->run);
         breaker_forget(&r->slot->breaker, r->pass);
+}
+
+void agent_runs_waiting(struct agents *as, struct turn_run *run)
+{
+        struct agent_run *r = find_run(as, run);
+
+        if (!r || r->behind || r->state != AGENT_RUN_WORKING || !r->slot->agent.ops->waiting)
+                return;
+        r->behind = true;
+        as->behind++;
+        timer_start(as->deferred, 0);
 }
 
 void agent_runs_cancel(struct agents *as, struct turn_run *run)

@@ -1,9 +1,12 @@
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agents_private.h"
 #include "base/mem.h"
+
+#define FOLDER_NAME_CUT 60 /* of a name, before the digest */
 
 /* Escapes separators, so that different ids give different names. */
 static void add_id(struct buf *b, const char *id, bool bare)
@@ -71,4 +74,37 @@ char *agent_session(const struct agent *a, const struct turn_run *run)
         crypto_hmac_sha256(s->all->secret, sizeof(s->all->secret), text, strlen(text), mac);
         free(text);
         return mem_printf("conv-%.24s", crypto_hex(mac, sizeof(mac), hex));
+}
+
+char *agent_folder_name(const char *of, bool anybodys)
+{
+        char digest[SHA256_HEX_SIZE];
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (size_t i = 0; i < FOLDER_NAME_CUT && of[i]; i++)
+                buf_addch(&b, isalnum((unsigned char)of[i]) || strchr("-_", of[i]) ? of[i] : '-');
+        if (anybodys || strcmp(b.data, of) != 0) {
+                crypto_sha256_hex(of, strlen(of), digest);
+                buf_addf(&b, "-%.24s", digest);
+        }
+        return buf_take(&b);
+}
+
+char *agent_session_folder(const struct agent *a, const struct turn_run *run)
+{
+        const struct agent_slot *s = (const struct agent_slot *)a;
+        struct turn_run whole = *run;
+        char *name, *folder;
+
+        whole.resets = (struct reset_turns){ 0 };
+        if (strcmp(s->conf->common.session, "conversation") != 0)
+                name = join_ids(&whole, &s->conf->common);
+        else if (run->session)
+                name = mem_strdup(run->session);
+        else
+                return mem_printf("conv-%" PRId64, run->conversation);
+        folder = agent_folder_name(name, true);
+        free(name);
+        return folder;
 }

@@ -339,6 +339,13 @@ bool agents_has(struct agents *as, const char *name)
         return map_get(&as->live, name) != NULL;
 }
 
+const char *agents_description(const struct agents *as, const char *name)
+{
+        const struct agent_slot *s = map_get(&as->live, name);
+
+        return s ? s->conf->common.description : NULL;
+}
+
 /* ---- abilities ---- */
 
 unsigned agent_abilities(const struct agent *a)

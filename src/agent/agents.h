@@ -21,7 +21,8 @@ struct agent_common {
         int64_t queue;
         struct setting_list failover;
         int64_t breaker_failures, breaker_seconds;
-        char *session; /* see agent_session */
+        char *description; /* what it is good at; NULL: not said */
+        char *session;     /* see agent_session */
         bool session_bare;
 };
 extern const struct setting agent_common_settings[];
@@ -53,6 +54,8 @@ void agents_free(struct agents *as);
  */
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err);
 bool agents_has(struct agents *as, const char *name);
+/* Borrowed; NULL: not said. */
+const char *agents_description(const struct agents *as, const char *name);
 
 struct road;
 struct agents_env {
@@ -78,6 +81,7 @@ void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);
 unsigned agents_abilities(struct agents *as, const char *agent);
 void agent_runs_start(struct agents *as, struct turn_run *run);
 void agent_runs_cancel(struct agents *as, struct turn_run *run);
+void agent_runs_waiting(struct agents *as, struct turn_run *run);
 bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
 void agents_describe(struct agents *as, const char *adapter, const char *channel, struct buf *out);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);

@@ -46,6 +46,7 @@ struct agent_run {
         enum breaker_pass pass; /* WORKING: how the breaker admitted it */
         unsigned history_count; /* as read by the road */
         size_t tried;           /* agents of the failover list */
+        bool behind;            /* messages wait, and the agent has not been told */
         bool stored;            /* steps are stored: only for agents that resume */
         enum error_kind why;    /* of a refusal */
         char notice[120];
@@ -77,6 +78,7 @@ struct agents {
         LIST_HEAD(, agent_slot) retired;
         struct agent_run_list runs[RUN_BUCKETS]; /* by turn number */
         struct agent_run_queue refused;
+        size_t behind; /* runs with that flag */
         LIST_HEAD(, health_check) checks;
         LIST_HEAD(, event_write) event_writes;
         /* for work not allowed in a caller's callback */

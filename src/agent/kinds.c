@@ -2,7 +2,8 @@
 #include "agent/agent.h"
 
 extern const struct agent_ops echo_agent, demo_agent, script_agent, openai_agent, anthropic_agent,
-        builtin_agent, webhook_agent, agent_chat_agent, agno_agent;
+        builtin_agent, webhook_agent, agent_chat_agent, agno_agent, acp_agent, pi_agent, omp_agent,
+        a2a_agent;
 
 const struct agent_ops *const agent_kinds[] = {
         &echo_agent,       /* repeats */
@@ -14,5 +15,9 @@ const struct agent_ops *const agent_kinds[] = {
         &webhook_agent,    /* any program that takes a POST */
         &agent_chat_agent, /* POST /api/agent/chat */
         &agno_agent,       /* AgentOS runs */
+        &acp_agent,        /* a program that speaks ACP */
+        &pi_agent,         /* started, in RPC mode */
+        &omp_agent,        /* the same */
+        &a2a_agent,        /* an agent that speaks A2A */
         NULL,
 };

@@ -27,6 +27,37 @@ void message_text_add(struct buf *out, const struct incoming *in)
                 buf_addstr(out, "[empty message]");
 }
 
+static void begin_line(struct buf *out, const char *name)
+{
+        if (out->len)
+                buf_addch(out, '\n');
+        if (name)
+                buf_addf(out, "[%s]: ", name);
+}
+
+char *message_text_of_turn(const struct turn_run *run)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        if (run->prompt)
+                buf_addf(&b, "%s\n", run->prompt);
+        for (unsigned i = 0; i < run->history_count; i++) {
+                const struct transcript_line *l = &run->history[i];
+
+                begin_line(&b, l->display ? l->display : l->name);
+                buf_addstr(&b, l->text);
+        }
+        for (unsigned i = 0; i < run->input_count; i++) {
+                const struct incoming *in = run->inputs[i];
+                const char *name = in->sender_name ? in->sender_name : in->sender_id;
+
+                begin_line(&b, in->chat == CHAT_DM ? NULL : name);
+                message_text_add(&b, in);
+        }
+        return buf_take(&b);
+}
+
 char *message_text_of_run(const struct turn_run *run)
 {
         struct buf b;

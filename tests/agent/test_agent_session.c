@@ -141,6 +141,56 @@ static void different_ids_never_make_the_same_session(void **state)
         fake_turn_release(&t);
 }
 
+/* The folder of a turn's session under these settings; yours to free. */
+static char *folder_with(const char *settings, const struct turn_run *run)
+{
+        struct agent_slot in = { 0 };
+        char *name;
+
+        in.conf = agent_conf_make("w", "echo", settings, NULL);
+        assert_non_null(in.conf);
+        name = agent_session_folder(&in.agent, run);
+        agent_conf_free(in.conf);
+        return name;
+}
+
+/* Agents take the folder's path for a part of a URL, or paste it into a command. */
+static void folders_have_plain_names_that_differ(void **state)
+{
+        static const char *const channels[] = { "a:b",   "a-b",   "a%3Ab",
+                                                "a/b",   "../..", "\xc3\xa4\xc3\xb6",
+                                                "a b$'", ".",     "a\\b" };
+        char *names[COUNT(channels)];
+        struct fake_turn t;
+
+        (void)state;
+        init(&t);
+        for (size_t i = 0; i < COUNT(channels); i++) {
+                t.run.channel = channels[i];
+                names[i] = folder_with(BARE_CHAT, &t.run);
+                assert_int_equal(strspn(names[i], "abcdefghijklmnopqrstuvwxyzABCDEF0123456789-_"),
+                                 strlen(names[i]));
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(names[i], names[k]);
+        }
+        for (size_t i = 0; i < COUNT(channels); i++)
+                free(names[i]);
+        t.run.resets.chat = 42; /* after /new */
+        t.run.channel = channels[0];
+        names[0] = folder_with(BARE_CHAT, &t.run);
+        t.run.resets.chat = 0;
+        names[1] = folder_with(BARE_CHAT, &t.run);
+        assert_string_equal(names[0], names[1]);
+        free(names[0]);
+        free(names[1]);
+        t.run.session = NULL;
+        t.run.conversation = 5;
+        names[0] = folder_with(CONVERSATION, &t.run);
+        assert_string_equal(names[0], "conv-5");
+        free(names[0]);
+        fake_turn_release(&t);
+}
+
 /* ---- every kind of agent ---- */
 
 #define REFUSED "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -209,6 +259,7 @@ int main(void)
                 cmocka_unit_test(a_reset_changes_the_session),
                 cmocka_unit_test(a_turn_of_several_people_is_in_no_persons_session),
                 cmocka_unit_test(different_ids_never_make_the_same_session),
+                cmocka_unit_test(folders_have_plain_names_that_differ),
                 cmocka_unit_test_setup_teardown(every_kind_of_agent_sends_the_configured_session,
                                                 setup, teardown),
                 cmocka_unit_test(an_unknown_session_setting_is_refused),

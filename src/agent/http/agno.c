@@ -60,51 +60,20 @@ static void add_field(struct buf *out, const char *name, const char *value)
         free(escaped);
 }
 
-static void begin_line(struct buf *out, const char *name)
-{
-        if (out->len)
-                buf_addch(out, '\n');
-        if (name)
-                buf_addf(out, "[%s]: ", name);
-}
-
-/* Names speakers where there may be several. */
-static void write_message(const struct turn_run *run, struct buf *out)
-{
-        if (run->prompt)
-                buf_addf(out, "%s\n", run->prompt);
-        for (unsigned i = 0; i < run->history_count; i++) {
-                const struct transcript_line *l = &run->history[i];
-
-                begin_line(out, l->display ? l->display : l->name);
-                buf_addstr(out, l->text);
-        }
-        for (unsigned i = 0; i < run->input_count; i++) {
-                const struct incoming *in = run->inputs[i];
-                const char *name = in->sender_name ? in->sender_name : in->sender_id;
-
-                begin_line(out, in->chat == CHAT_DM ? NULL : name);
-                message_text_add(out, in);
-        }
-}
-
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         const struct incoming *last = run->inputs[run->input_count - 1];
-        char *session = agent_session(m->agent, run), *user;
-        struct buf message;
+        char *session = agent_session(m->agent, run), *message = message_text_of_turn(run), *user;
 
-        buf_init(&message, 0);
-        write_message(run, &message);
         user = mem_printf("%s:%s", last->platform ? last->platform : run->adapter,
                           last->sender_id ? last->sender_id : "");
-        add_field(out, "message", message.data);
+        add_field(out, "message", message);
         add_field(out, "stream", m->conf->stream ? "true" : "false");
         add_field(out, "session_id", session);
         add_field(out, "user_id", user);
         free(user);
+        free(message);
         free(session);
-        buf_release(&message);
 }
 
 /* ---- answer ---- */
