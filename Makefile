@@ -21,7 +21,7 @@ VARIANT     ?= plain
 O           := $(if $(filter plain,$(VARIANT)),$(BUILD),$(BUILD)/$(VARIANT))
 
 WARNINGS    := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
-               -Wundef -Wwrite-strings -Wno-missing-field-initializers
+               -Wundef -Wwrite-strings -Wno-missing-field-initializers -Werror=implicit-function-declaration
 HARDENING   := -fstack-protector-strong -fPIE
 DEFINES     := -D_GNU_SOURCE -DDRAGOMAN_VERSION='"$(VERSION)"'
 OPT_plain   := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fcf-protection
@@ -42,7 +42,7 @@ CFLAGS_ALL  := -std=gnu17 $(OPT_$(VARIANT)) $(HARDENING) $(WARNINGS) $(DEFINES) 
 LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(LDFLAGS)
 
 # Rooms, from the one that knows everybody to the one that knows nobody. A room may use those after it.
-ROOMS       := cli api config schedule agent platform dispatch road bus rows store net base
+ROOMS       := cli api config remote schedule agent platform dispatch road bus rows store net base
 room_srcs    = $(sort $(wildcard src/$(1)/*.c src/$(1)/*/*.c))
 LIBS        := $(ROOMS:%=$(O)/lib%.a)
 MAIN_SRCS   := $(sort $(wildcard src/*.c))
@@ -129,6 +129,8 @@ $(O)/fuzz/fuzz_sim_%: $(O)/fuzz/fuzz_sim_%.o $(SIM_LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $< $(SIM_LIBS) $(PKG_LIBS)
 $(O)/fuzz/fuzz_%: $(O)/fuzz/fuzz_%.o $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
+# It plays the road: its turn_* functions take the place of the real ones.
+$(O)/fuzz/fuzz_acp: LDFLAGS_ALL += -Wl,-z,muldefs
 .PHONY: fuzz-bins
 fuzz-bins: $(FUZZ_BINS)
 

@@ -22,6 +22,7 @@
 #include "config/config.h"
 #include "dispatch/people/persons.h"
 #include "dispatch/runtime_policy.h"
+#include "net/orphans.h"
 #include "net/sd_notify.h"
 #include "platform/platform_tool.h"
 #include "road/channel_folder.h"
@@ -53,12 +54,14 @@ struct daemon {
         struct dispatch *dispatch;
         struct road *road;
         struct schedule *schedule;
+        struct remote *remote;
         struct records *records;
         struct api *api;
         struct confine_report confinement;
         char **writable;                    /* besides the data directory, as it was at the start */
         struct file_mark tls_cert, tls_key; /* as read by the server */
         uv_signal_t term, interrupt, hangup;
+        struct orphans *orphans;
         bool stopping;
         bool reloading, reload_again;
         struct timer *trim;
@@ -113,8 +116,10 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         buf_release(&access);
         adapters_set_public_url(d->adapters, c->http.public_url);
         adapters_set_attachment_limits(d->adapters, &c->attachments);
-        if (d->api)
+        if (d->api) {
                 set_reply_base(d, &c->http);
+                api_set_cards(d->api, &c->cards);
+        }
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
                 return -1;
         free(c->adapters);
@@ -126,6 +131,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         bus_set_retention(d->bus, c->retention_ms);
         records_apply(d->records, &c->workspace, keeps_records);
         schedule_set_conf(d->schedule, &c->schedule);
+        remote_set_conf(d->remote, &c->remote);
         return 0;
 }
 
@@ -286,6 +292,7 @@ static void stop(struct daemon *d, const char *why)
         sd_notify_send("STOPPING=1");
         api_quiesce(d->api);
         schedule_quiesce(d->schedule);
+        remote_quiesce(d->remote);
         road_drain(d->road, DRAIN_MS, on_drained, d);
 }
 
@@ -460,6 +467,7 @@ static int open_road(struct daemon *d, struct error *err)
                             .abilities = agents_abilities,
                             .start = agent_runs_start,
                             .cancel = agent_runs_cancel,
+                            .waiting = agent_runs_waiting,
                             .answer = agent_runs_answer,
                             .describe = agents_describe,
                             .late_replies = agents_late_replies },
@@ -469,6 +477,8 @@ static int open_road(struct daemon *d, struct error *err)
                                .limits = adapters_limits,
                                .channel_is_group = adapters_channel_is_group,
                                .render = adapters_render,
+                               .render_card = adapters_render_card,
+                               .threads = adapters_threads,
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
                                .when_unsure = adapters_when_unsure,
@@ -556,6 +566,26 @@ static int open_schedule(struct daemon *d, struct error *err)
         return 0;
 }
 
+static int open_remote(struct daemon *d, struct error *err)
+{
+        struct remote_env env = { .loop = d->loop,
+                                  .store = d->store,
+                                  .bus = d->bus,
+                                  .road = d->road,
+                                  .person_of = person_of,
+                                  .adapter_at = adapter_at,
+                                  .arg = d };
+
+        struct road_remote contract;
+
+        d->remote = remote_open(&env, &d->config->remote, err);
+        if (!d->remote)
+                return -1;
+        remote_contract(d->remote, &contract);
+        dispatch_set_remote(d->dispatch, &contract);
+        return 0;
+}
+
 /* Connects the parties to the road, and starts them by applying the configuration. */
 static int connect_parties(struct daemon *d, struct error *err)
 {
@@ -563,7 +593,7 @@ static int connect_parties(struct daemon *d, struct error *err)
         if (agents_connect(d->agents, &(struct agents_env){ d->store, d->bus, d->road }, err) < 0)
                 return -1;
         agents_set_persons(d->agents, person_of, d);
-        if (open_schedule(d, err) < 0)
+        if (open_schedule(d, err) < 0 || open_remote(d, err) < 0)
                 return -1;
         if (apply_config(d, d->config, err) < 0) {
                 err->kind = ERR_INVALID; /* exit code of a wrong configuration */
@@ -572,6 +602,7 @@ static int connect_parties(struct daemon *d, struct error *err)
         if (dispatch_restore(d->dispatch, d->store, err) < 0)
                 return -1;
         schedule_start(d->schedule);
+        remote_start(d->remote);
         return 0;
 }
 
@@ -588,6 +619,7 @@ static int open_api(struct daemon *d, struct error *err)
                 .adapters = d->adapters,
                 .dispatch = d->dispatch,
                 .schedule = d->schedule,
+                .remote = d->remote,
                 .dir = d->options->dir,
                 .started_ms = d->started_ms,
         };
@@ -602,6 +634,7 @@ static int open_api(struct daemon *d, struct error *err)
         if (!d->api)
                 return -1;
         set_reply_base(d, &d->config->http);
+        api_set_cards(d->api, &d->config->cards);
         return 0;
 }
 
@@ -615,14 +648,14 @@ static int confine(struct daemon *d, struct error *err)
         int rc;
 
         confine_memory(conf->core_dumps, true, r);
+        if (spawn_thread_start(err) < 0)
+                return -1;
         if (!conf->enabled) {
                 snprintf(r->writes_why, sizeof(r->writes_why), "confinement.enabled is false");
                 snprintf(r->calls_why, sizeof(r->calls_why), "confinement.enabled is false");
                 log_warn("not confined", LOG_S("why", r->calls_why));
                 return 0;
         }
-        if (spawn_thread_start(err) < 0)
-                return -1;
         d->writable = mem_array(conf->writable.count + 1, sizeof(*d->writable));
         for (size_t i = 0; i < conf->writable.count; i++)
                 d->writable[i] = mem_strdup(conf->writable.items[i]);
@@ -649,6 +682,7 @@ static int start(struct daemon *d, struct error *err)
         if (make_dirs(d->options->dir, err) < 0 || confine(d, err) < 0)
                 return -1;
         d->loop = loop_new();
+        d->orphans = orphans_adopt(d->loop);
         if (open_store(d, err) < 0 || open_parties(d, err) < 0 || open_road(d, err) < 0 ||
             connect_parties(d, err) < 0 || open_api(d, err) < 0)
                 return -1;
@@ -669,8 +703,10 @@ static void finish(struct daemon *d)
         if (d->schedule) {
                 road_set_schedule(d->road, NULL);
                 dispatch_set_schedule(d->dispatch, NULL);
+                dispatch_set_remote(d->dispatch, NULL);
         }
         schedule_close(d->schedule);
+        remote_close(d->remote);
         road_close(d->road);
         records_free(d->records);
         adapters_free(d->adapters);
@@ -686,6 +722,7 @@ static void finish(struct daemon *d)
                 uv_close((uv_handle_t *)&d->interrupt, NULL);
                 uv_close((uv_handle_t *)&d->hangup, NULL);
         }
+        orphans_free(d->orphans);
         loop_free(d->loop);
         spawn_thread_stop();
         for (size_t i = 0; d->writable && d->writable[i]; i++)

@@ -28,6 +28,7 @@ struct api_env {
         /* where it may write besides dir, if it is confined; NULL-terminated; NULL: nowhere */
         const char *const *writable;
         struct schedule *schedule; /* NULL: there is none */
+        struct remote *remote;     /* the same */
 };
 
 /*
@@ -37,6 +38,8 @@ struct api_env {
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err);
 const char *api_address(const struct api *a); /* "127.0.0.1:8420" */
 bool api_is_tls(const struct api *a);
+/* Copied. */
+void api_set_cards(struct api *a, const struct cards_conf *conf);
 /* Refuses new requests; finishes those under way. */
 void api_quiesce(struct api *a);
 void api_close(struct api *a);

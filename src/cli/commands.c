@@ -62,6 +62,12 @@ static const struct flag approvals_flags[] = {
         { 0 },
 };
 
+static const struct flag steer_flags[] = {
+        { "follow-up", NULL, "the agent reads it when it would stop, not before its next step", 0 },
+        { "abort", NULL, "the agent stops; there is no TEXT", 0 },
+        { 0 },
+};
+
 static const struct flag schedule_flags[] = {
         { "to", "ADAPTER/CHANNEL", "the chat", 0 },
         { "thread", "ID", "a thread inside the chat", 0 },
@@ -270,6 +276,29 @@ const struct cli_command commands[] = {
           "  dragoman approvals approve apr-12 --note 'but only this once'\n"
           "  dragoman approvals forget apl-1\n",
           approvals_flags, approvals_command },
+
+        { "sessions", "[list | all | show ID | commands ID] [DIR]",
+          "list coding agents that run elsewhere",
+          "Coding agents that report what they do, see docs/CODING-AGENTS.md. ID is the number\n"
+          "(ses-3), the program's id, or the beginning of it.\n"
+          "\n"
+          "  list         active ones; all: archived and ended ones too\n"
+          "  show ID      where it runs, tokens and cost\n"
+          "  commands ID  what people told it, who, and what became of it\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman sessions\n"
+          "  dragoman sessions commands ses-3\n",
+          NULL, sessions_command },
+
+        { "steer", "ID TEXT [--follow-up | --abort]", "tell a coding agent something",
+          "The program of the session fetches it and gives it to the agent, at most once. What\n"
+          "nobody fetches within sessions.commandSeconds expires.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman steer ses-3 'Use the other branch.'\n"
+          "  dragoman steer 0199c3f2 --abort\n",
+          steer_flags, steer_command },
 
         { "schedule",
           "[list | all | next | add WHEN TEXT | show ID | run ID | cancel ID | history ID] [DIR]",

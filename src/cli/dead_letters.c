@@ -8,6 +8,7 @@
 #include "cli/local_store.h"
 #include "cli/print.h"
 #include "cli/resource.h"
+#include "road/outbox/card.h"
 #include "road/report/row_json.h"
 #include "rows/delivery_row.h"
 #include "rows/turn_row.h"
@@ -24,7 +25,7 @@ static void print_letter(const json_t *item)
 {
         const json_t *d = subject(item);
         const json_t *error = json_object_get(d, "error");
-        const char *text = json_str(json_object_get(d, "payload"), "text", NULL);
+        const char *text = card_said(json_object_get(d, "payload"));
         const char *agent = json_str(d, "agent", NULL);
 
         printf("%-10s %s%-8s%s %s  %s/", json_str(item, "id", "?"), print_style(stdout, STYLE_BAD),

@@ -11,6 +11,7 @@
 #include "cli/local_store.h"
 #include "cli/print.h"
 #include "net/http_text.h"
+#include "road/outbox/card.h"
 
 #define TEXT_SHOWN 160
 
@@ -27,8 +28,9 @@ static void print_event(const char *type, const json_t *e)
 {
         char iso[CLOCK_ISO_SIZE];
         const json_t *p = json_object_get(e, "payload");
-        const char *what = json_str(
-                p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
+        const char *said = card_said(p);
+        const char *what =
+                said ? said : json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL)));
 
         printf("%s%s%s %-10s %s", print_style(stdout, STYLE_DIM),
                clock_iso(json_int(e, "timestamp", 0), iso), print_style(stdout, STYLE_PLAIN),

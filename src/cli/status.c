@@ -118,6 +118,21 @@ static void print_schedule(const json_t *schedule)
                (long long)json_int(schedule, "failed", 0));
 }
 
+/* Of an agent that is a program. */
+static void print_processes(const json_t *p)
+{
+        int64_t running = json_int(p, "running", 0);
+
+        if (running > 0)
+                printf("    %lld %s of at most %lld, %lld idle; %lld MiB, %lld s of CPU\n",
+                       (long long)running, print_plural(running, "process", "processes"),
+                       (long long)json_int(p, "most", 0), (long long)json_int(p, "idle", 0),
+                       (long long)(json_int(p, "memoryBytes", 0) >> 20),
+                       (long long)(json_int(p, "cpuMs", 0) / 1000));
+        if (json_str(p, "problem", NULL))
+                printf("    the last start failed: %s\n", json_str(p, "problem", ""));
+}
+
 /* An open circuit breaker matters more than the last health probe. */
 static void print_agent(const json_t *agent)
 {
@@ -140,6 +155,7 @@ static void print_agent(const json_t *agent)
         else if (kind)
                 printf("    commands are refused: %s\n",
                        json_str(sandbox, "problem", "see the log"));
+        print_processes(json_object_get(agent, "processes"));
         if (json_int(custom, "count", 0) > 0)
                 printf("    %lld custom %s, about %lld tokens of each prompt%s\n",
                        (long long)json_int(custom, "count", 0),

@@ -166,6 +166,17 @@ static void print_step(struct timeline *t, const json_t *step)
         putchar('\n');
 }
 
+static void print_remote_task(struct timeline *t, const json_t *task)
+{
+        if (!task)
+                return;
+        print_time(t, json_str(task, "at", NULL));
+        print_quoted(stdout, "agent ", json_str(task, "agent", "?"));
+        print_field(stdout, " was asked by message ", json_str(task, "messageId", "?"), TEXT_SHOWN);
+        print_field(stdout, "; there it is task ", json_str(task, "taskId", NULL), TEXT_SHOWN);
+        putchar('\n');
+}
+
 static void print_turn(struct timeline *t, const json_t *report, const char *reason)
 {
         const json_t *turn = json_object_get(report, "turn");
@@ -191,6 +202,7 @@ static void print_turn(struct timeline *t, const json_t *report, const char *rea
                 print_field(stdout, " failed: ", json_str(failed, "error", "?"), TEXT_SHOWN);
                 putchar('\n');
         }
+        print_remote_task(t, json_object_get(report, "remoteTask"));
         json_array_foreach(json_object_get(report, "steps"), i, step)
                 print_step(t, step);
         for (i = json_array_size(approvals); i > 0; i--) /* the newest is the first */

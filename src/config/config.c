@@ -69,6 +69,26 @@ static const struct setting confinement_settings[] = {
         SETTING_END,
 };
 
+#define CARDS(field) offsetof(struct cards_conf, field)
+
+static const struct setting cards_settings[] = {
+        { "publish", SETTING_STRINGS, "[]", .at = CARDS(publish),
+          .help = "Agents whose cards anyone may read, without a key; `dragoman` is the card of "
+                  "the server itself, where the rules choose the agent. Asking an agent always "
+                  "needs a key." },
+        { "name", SETTING_STRING, "\"Dragoman\"", 1, 100, .at = CARDS(name),
+          .help = "The name in the card of the server." },
+        { "description", SETTING_STRING, "null", 1, 1000, .at = CARDS(description),
+          .help = "What it is good at. Cards of agents have their own `description`." },
+        { "organization", SETTING_STRING, "null", 1, 200, .at = CARDS(organization),
+          .help = "Who runs it, in all cards; needs `organizationUrl`." },
+        { "organizationUrl", SETTING_URL, "null", .at = CARDS(organization_url),
+          .help = "Their web site." },
+        { "documentationUrl", SETTING_URL, "null", .at = CARDS(documentation_url),
+          .help = "A page about it, in all cards." },
+        SETTING_END,
+};
+
 /* clang-format off */
 #define DAYS(key, stream, text) \
         { key, SETTING_NUMBER, "7", -1, 36500, .at = (stream) * sizeof(double), .help = (text) }
@@ -114,6 +134,10 @@ const struct setting config_root_settings[] = {
         { "schedule", SETTING_GROUP, "{}", .group = schedule_settings, .at = ROOT(schedule),
           .help = "What the daemon does at a time: event files, reminders, messages to people "
                   "who did not just write." },
+        { "sessions", SETTING_GROUP, "{}", .group = remote_settings, .at = ROOT(remote),
+          .help = "Coding agents that run elsewhere, are watched in a chat and steered from it." },
+        { "a2a", SETTING_GROUP, "{}", .group = cards_settings, .at = ROOT(cards),
+          .help = "The agent cards that other agents read, which speak A2A; see `docs/A2A.md`." },
         SETTING_END,
 };
 
@@ -162,6 +186,8 @@ static void read_root(struct config *c, struct settings_source *src)
         c->attachments = root.attachments;
         c->workspace = root.workspace;
         c->schedule = root.schedule;
+        c->remote = root.remote;
+        c->cards = root.cards;
         for (size_t i = 0; i < STREAM_COUNT; i++) {
                 double ms = root.retention_days[i] * DAY_MS;
 
@@ -370,7 +396,9 @@ void config_free(struct config *c)
                                      .bus = c->bus_url,
                                      .default_agent = c->default_agent,
                                      .workspace = c->workspace,
-                                     .schedule = c->schedule };
+                                     .schedule = c->schedule,
+                                     .remote = c->remote,
+                                     .cards = c->cards };
         settings_release(root_tables, &root);
         for (size_t i = 0; i < c->adapter_count; i++)
                 adapter_conf_free(c->adapters[i]);

@@ -17,6 +17,7 @@
 #include "dispatch/dispatch.h"
 #include "platform/attachment_files.h"
 #include "platform/platform.h"
+#include "remote/remote.h"
 #include "road/road.h"
 #include "schedule/schedule.h"
 
@@ -29,6 +30,13 @@ struct http_conf {
         int64_t max_connections, max_stream_clients, idle_seconds, request_seconds;
 };
 extern const struct setting http_settings[];
+
+/* What our agent cards tell software that speaks A2A; see api/compat/a2a.h. */
+#define CARD_OF_THE_RULES "dragoman" /* stands for an agent: the rules choose */
+struct cards_conf {
+        struct setting_list publish; /* agents */
+        char *name, *description, *organization, *organization_url, *documentation_url;
+};
 
 /* What the daemon can no longer do after its start; see base/confine.h. */
 struct confinement_conf {
@@ -49,6 +57,8 @@ struct config {
         struct attachment_limits attachments;
         struct workspace_conf workspace;
         struct schedule_conf schedule;
+        struct remote_conf remote;
+        struct cards_conf cards;
         struct adapter_conf **adapters;
         size_t adapter_count;
         struct agent_conf **agents;

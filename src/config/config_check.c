@@ -88,6 +88,10 @@ void config_check_root(const struct settings_source *src, const struct config_ro
         check_driver(src, "store", root->store, "sqlite", "postgres", "PostgreSQL");
         check_driver(src, "bus", root->bus, "local", "nats", "NATS");
         schedule_conf_check(src, &root->schedule);
+        remote_conf_check(src, &root->remote);
+        if (!root->cards.organization != !root->cards.organization_url)
+                settings_error(src, "a2a", NULL,
+                               "'organization' and 'organizationUrl' need each other");
 }
 
 /* ---- references ---- */
@@ -121,20 +125,20 @@ const char **config_check_adapters(const struct config *c, const struct settings
         return names_in(c, src, "adapters", false);
 }
 
-/* Frees the path. */
-static void check_agent(const struct settings_source *src, const char *const *names, char *path,
-                        const char *agent)
+/* what: "agent". Frees the path. */
+static void check_name(const struct settings_source *src, const char *what,
+                       const char *const *names, char *path, const char *name)
 {
         const char *near;
         struct buf text;
         size_t i = 0;
 
-        while (agent && names[i] && strcmp(names[i], agent) != 0)
+        while (name && names[i] && strcmp(names[i], name) != 0)
                 i++;
-        if (agent && !names[i]) {
+        if (name && !names[i]) {
                 buf_init(&text, 0);
-                near = settings_nearest(agent, names);
-                buf_addf(&text, "there is no agent '%.60s'", agent);
+                near = settings_nearest(name, names);
+                buf_addf(&text, "there is no %s '%.60s'", what, name);
                 if (near)
                         buf_addf(&text, " (did you mean '%s'?)", near);
                 for (i = 0; names[i]; i++)
@@ -148,21 +152,30 @@ static void check_agent(const struct settings_source *src, const char *const *na
 void config_check_references(const struct config *c, const struct settings_source *src)
 {
         const char **names = names_in(c, src, "agents", true);
+        const char **adapters = config_check_adapters(c, src);
 
         for (size_t i = 0; i < c->adapter_count; i++)
-                check_agent(src, names, mem_printf("adapters.%s.agent", c->adapters[i]->name),
-                            c->adapters[i]->common.agent);
+                check_name(src, "agent", names,
+                           mem_printf("adapters.%s.agent", c->adapters[i]->name),
+                           c->adapters[i]->common.agent);
         for (size_t i = 0; i < c->rule_count; i++)
-                check_agent(src, names, mem_printf("rules[%zu].agent", i), c->rules[i].agent);
+                check_name(src, "agent", names, mem_printf("rules[%zu].agent", i),
+                           c->rules[i].agent);
         for (size_t i = 0; i < c->agent_count; i++) {
                 const struct setting_list *others = &c->agents[i]->common.failover;
 
                 for (size_t j = 0; j < others->count; j++)
-                        check_agent(src, names,
-                                    mem_printf("agents.%s.failover", c->agents[i]->name),
-                                    others->items[j]);
+                        check_name(src, "agent", names,
+                                   mem_printf("agents.%s.failover", c->agents[i]->name),
+                                   others->items[j]);
         }
-        check_agent(src, names, mem_strdup("defaultAgent"), c->default_agent);
+        check_name(src, "agent", names, mem_strdup("defaultAgent"), c->default_agent);
+        check_name(src, "adapter", adapters, mem_strdup("sessions.adapter"), c->remote.adapter);
+        for (size_t i = 0; i < c->cards.publish.count; i++)
+                if (strcmp(c->cards.publish.items[i], CARD_OF_THE_RULES) != 0)
+                        check_name(src, "agent", names, mem_strdup("a2a.publish"),
+                                   c->cards.publish.items[i]);
+        free(adapters);
         free(names);
 }
 

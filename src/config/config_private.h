@@ -19,6 +19,8 @@ struct config_root {
         struct attachment_limits attachments;
         struct workspace_conf workspace;
         struct schedule_conf schedule;
+        struct remote_conf remote;
+        struct cards_conf cards;
 };
 extern const struct setting config_root_settings[];
 
@@ -26,7 +28,7 @@ extern const struct setting config_root_settings[];
 
 bool config_check_name(const struct settings_source *src, const char *section, const char *name);
 void config_check_root(const struct settings_source *src, const struct config_root *root);
-/* Agents that adapters, rules, failover lists and defaultAgent name exist. */
+/* Agents that adapters, rules, failover lists and defaultAgent name exist, and sessions.adapter. */
 void config_check_references(const struct config *c, const struct settings_source *src);
 /* No two enabled adapters are the same bot; a webhook has an address. */
 void config_check_bots(const struct config *c, const struct settings_source *src);

@@ -81,9 +81,10 @@ static void channels_and_users_are_looked_up(void **state)
 {
         struct api_rig *r = ((struct fixture *)*state)->rig;
 
-        api_rig_expect(r, "GET", "/api/v2/instances/tg/channels/-1005", NULL, 200,
-                       "{\"data\":{\"id\":\"-1005\",\"chatType\":\"group\",\"name\":\"Lab\","
-                       "\"topic\":null,\"parentId\":null,\"memberCount\":12}}");
+        api_rig_expect(
+                r, "GET", "/api/v2/instances/tg/channels/-1005", NULL, 200,
+                "{\"data\":{\"id\":\"-1005\",\"chatType\":\"group\",\"name\":\"Lab\","
+                "\"topic\":null,\"parentId\":null,\"threads\":\"none\",\"memberCount\":12}}");
         api_rig_expect(r, "GET", "/api/v2/instances/tg/users/7", NULL, 200,
                        "{\"data\":{\"id\":\"7\",\"username\":\"ann\",\"displayName\":\"Ann\","
                        "\"isBot\":false}}");

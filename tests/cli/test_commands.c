@@ -32,7 +32,7 @@ static int fake_run(const struct daemon_options *options)
 
 struct outcome {
         int code;
-        char out[200000], err[8000];
+        char out[1 << 20], err[8000];
 };
 
 static int divert(int fd, FILE *to)
@@ -173,6 +173,12 @@ static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
                 { "dragoman schedule add 30m tea --to tg", "must be ADAPTER/CHANNEL" },
                 { "dragoman schedule list --name x", "--name belongs to add" },
                 { "dragoman cron run", "ID is missing" },
+                { "dragoman sessions show", "ID is missing" },
+                { "dragoman steer", "ID is missing" },
+                { "dragoman steer ses-1", "TEXT is missing" },
+                { "dragoman steer ses-1 go left", "put the text into quotes" },
+                { "dragoman steer ses-1 --abort now", "an abort has no text" },
+                { "dragoman steer ses-1 --abort --follow-up", "exclude each other" },
                 { "dragoman approvals --note x", "--note belongs to approve and refuse" },
                 { "dragoman keys create", "NAME is missing" },
                 { "dragoman keys revoke", "ID is missing" },

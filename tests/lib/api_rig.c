@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "patience.h"
+#include "remote/remote.h"
 #include "rows/schema.h"
 #include "rule_list.h"
 #include "schedule/schedule.h"
@@ -166,6 +167,8 @@ static void open_road(struct api_rig *r)
                                .limits = adapters_limits,
                                .channel_is_group = adapters_channel_is_group,
                                .render = adapters_render,
+                               .render_card = adapters_render_card,
+                               .threads = adapters_threads,
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
                                .when_unsure = adapters_when_unsure,
@@ -245,6 +248,26 @@ static void open_schedule(struct api_rig *r)
         settings_release(tables, &conf);
 }
 
+static void open_remote(struct api_rig *r)
+{
+        static const struct setting *const tables[] = { remote_settings, NULL };
+        struct remote_env env = {
+                .loop = r->loop, .store = r->store, .bus = r->bus, .road = r->road
+        };
+        struct remote_conf conf = { 0 };
+        struct error err;
+        struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);
+
+        must(src != NULL, &err);
+        must(settings_read(src, "sessions", settings_source_root(src), tables, NULL, &conf, &err) ==
+                     0,
+             &err);
+        settings_source_free(src);
+        r->remote = remote_open(&env, &conf, &err);
+        must(r->remote != NULL, &err);
+        settings_release(tables, &conf);
+}
+
 static void open_api(struct api_rig *r, int64_t max_stream_clients)
 {
         struct api_env env = { .loop = r->loop,
@@ -255,6 +278,7 @@ static void open_api(struct api_rig *r, int64_t max_stream_clients)
                                .adapters = r->adapters,
                                .dispatch = r->dispatch,
                                .schedule = r->schedule,
+                               .remote = r->remote,
                                .dir = r->dir,
                                .started_ms = clock_wall_ms() };
         struct http_conf conf = { .listen = (char *)"127.0.0.1:0",
@@ -310,6 +334,7 @@ struct api_rig *api_rig_new_with(int64_t max_stream_clients)
         open_registries(r);
         open_road(r);
         open_schedule(r);
+        open_remote(r);
         configure(r);
         open_api(r, max_stream_clients);
         return r;
@@ -319,6 +344,7 @@ void api_rig_free(struct api_rig *r)
 {
         api_close(r->api);
         schedule_close(r->schedule);
+        remote_close(r->remote);
         road_close(r->road);
         adapters_free(r->adapters);
         agents_free(r->agents);

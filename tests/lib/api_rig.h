@@ -36,6 +36,7 @@ struct api_rig {
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
         struct schedule *schedule; /* not started */
+        struct remote *remote;     /* the same */
         struct api *api;
         const char *public_url; /* http.publicUrl after api_rig_restart */
         const char *agent;      /* this one of the registry answers, not the rig */

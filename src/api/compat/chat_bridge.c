@@ -197,7 +197,7 @@ bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool w
 /* As made by chat_bridge_submit: "openai:3:...". */
 bool chat_bridge_is_key(const char *external_id)
 {
-        static const char *const protocols[] = { "openai:", "agent-chat:" };
+        static const char *const protocols[] = { "openai:", "agent-chat:", "a2a:" };
 
         for (size_t i = 0; i < COUNT(protocols); i++)
                 if (strncmp(external_id, protocols[i], strlen(protocols[i])) == 0)

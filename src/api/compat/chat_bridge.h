@@ -15,8 +15,8 @@
 
 #define CHAT_BRIDGE_LINES_MAX 500
 #define CHAT_BRIDGE_CHAT_MAX  256
-#define CHAT_BRIDGE_WAIT_MS   600000     /* longest wait of a client */
-#define CHAT_BRIDGE_BY_RULES  "dragoman" /* instead of an agent's name: the rules choose */
+#define CHAT_BRIDGE_WAIT_MS   600000            /* longest wait of a client */
+#define CHAT_BRIDGE_BY_RULES  CARD_OF_THE_RULES /* instead of an agent's name */
 
 enum chat_bridge_role { CHAT_BRIDGE_SYSTEM, CHAT_BRIDGE_USER, CHAT_BRIDGE_AGENT };
 

@@ -5,6 +5,7 @@
 
 #include "api/core/api_core.h"
 #include "api/core/event_stream.h"
+#include "api/core/reply_stream.h"
 #include "api/core/reply_waiters.h"
 #include "api/core/request.h"
 #include "base/file.h"
@@ -113,7 +114,11 @@ static int open_all(struct api *a, const struct http_conf *conf, const char *sta
         a->auth.ring = a->keys;
         a->stream = event_stream_new(a, (unsigned)conf->max_stream_clients);
         a->waiters = reply_waiters_new(a);
-        a->completions = completions_new(a);
+        a->reply_streams = reply_streams_new(a);
+        a->a2a = a2a_server_new(a);
+        a->cards = a2a_cards_new(&(struct cards_conf){ .name = (char *)"Dragoman" });
+        a->public_url = mem_strdup(conf->public_url);
+        a->session_streams = session_streams_new(a, (unsigned)conf->max_stream_clients);
         if (listen_on(a, conf, err) < 0)
                 return -1;
         return announce(a, state_dir, conf, err);
@@ -168,8 +173,12 @@ void api_close(struct api *a)
                 http_server_flush(a->server);
         reply_waiters_free(a->waiters);
         event_stream_free(a->stream);
+        session_streams_free(a->session_streams);
         http_server_free(a->server);
-        completions_free(a->completions);
+        reply_streams_free(a->reply_streams);
+        a2a_server_free(a->a2a);
+        a2a_cards_free(a->cards);
+        free(a->public_url);
         keyring_free(a->keys);
         auth_release(&a->auth);
         key_unref(a->anonymous);

@@ -33,8 +33,12 @@ struct api {
         struct http_route *routes;     /* in the order of routes_next */
         struct route_metrics *metrics; /* per route; the last for unmatched requests */
         struct event_stream *stream;
+        struct session_streams *session_streams;
         struct reply_waiters *waiters;
-        struct completions *completions;
+        struct reply_streams *reply_streams;
+        struct a2a_server *a2a;
+        struct a2a_cards *cards;
+        char *public_url; /* NULL: none */
         struct api_job *jobs;
         /* body of the running handler; NULL: not parsed in advance */
         const struct json_parsed *parsed;
@@ -81,7 +85,11 @@ struct http_exchange *api_job_end(struct api_job *j);
 bool gate_admits(void *api, struct http_exchange *x);
 /* The server's answered hook; route NULL: none matched. */
 void metrics_answered(void *api, const struct http_route *route, int status, int64_t micros);
-struct completions *completions_new(struct api *a);
-void completions_free(struct completions *c);
+struct a2a_server *a2a_server_new(struct api *a);
+void a2a_server_free(struct a2a_server *s);
+struct a2a_cards *a2a_cards_new(const struct cards_conf *conf);
+void a2a_cards_free(struct a2a_cards *c);
+struct session_streams *session_streams_new(struct api *a, unsigned max_clients);
+void session_streams_free(struct session_streams *s);
 
 #endif

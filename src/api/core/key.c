@@ -94,15 +94,14 @@ void key_unref(void *key)
 
 bool key_may(const struct key *k, const struct route *r)
 {
-        enum scope needed = r->scope == SCOPE_LOCAL ? SCOPE_READ : r->scope;
         struct slice resource = route_resource(r);
 
-        if (needed == SCOPE_NONE)
+        if (r->scope == SCOPE_NONE)
                 return true;
         for (size_t i = 0; i < k->scope_count; i++) {
                 const struct key_scope *s = &k->scopes[i];
 
-                if (s->level >= needed && (!s->resource || slice_is(resource, s->resource)))
+                if (s->level >= r->scope && (!s->resource || slice_is(resource, s->resource)))
                         return true;
         }
         return false;

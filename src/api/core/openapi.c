@@ -105,7 +105,7 @@ static void write_operation(struct buf *b, const struct route *r)
         jsonw_str(b, "x-scope", route_scope_name(r->scope));
         if (r->scope == SCOPE_NONE)
                 jsonw_raw(b, "security", "[]");
-        else if (r->scope == SCOPE_LOCAL)
+        else if (r->keyless)
                 jsonw_raw(b, "security", "[{},{\"bearer\":[]},{\"apiKey\":[]}]");
         write_parameters(b, r);
         write_request(b, r);

@@ -44,10 +44,7 @@ struct reply_read {
         struct reply_waiters *all; /* NULL once freed */
         LIST_ENTRY(reply_read) next;
         int64_t event;
-        bool ended;
-        struct awaited_reply reply; /* borrows text and reason */
-        struct buf text;
-        char *reason;
+        struct reply_outcome outcome;
 };
 
 bool reply_waiters_check(struct http_exchange *x)
@@ -148,37 +145,56 @@ static int read_notice(struct store_tx *tx, const struct trigger_log_row *row, s
         return rc;
 }
 
-static int on_reader(struct store_tx *tx, void *arg, struct error *err)
+void reply_outcome_init(struct reply_outcome *o)
 {
-        struct reply_read *u = arg;
+        *o = (struct reply_outcome){ 0 };
+        buf_init(&o->text, 0);
+}
+
+void reply_outcome_release(struct reply_outcome *o)
+{
+        buf_release(&o->text);
+        free(o->reason);
+}
+
+int reply_outcome_read(struct store_tx *tx, int64_t event, struct reply_outcome *o,
+                       struct error *err)
+{
         struct trigger_log_row *row;
         int rc;
 
-        buf_clear(&u->text);
-        free(u->reason);
-        u->reason = NULL;
-        u->reply = (struct awaited_reply){ 0 };
-        u->ended = false;
-        rc = trigger_log_row_get(tx, u->event, &row, err);
+        buf_clear(&o->text);
+        free(o->reason);
+        o->reason = NULL;
+        o->reply = (struct awaited_reply){ 0 };
+        o->ended = false;
+        rc = trigger_log_row_get(tx, event, &row, err);
         if (rc != 1 || row->status == TRIGGER_QUEUED) {
                 free(row);
                 return rc < 0 ? -1 : 0;
         }
-        rc = row->turn > 0 ? read_turn(tx, row->turn, &u->text, err)
-                           : read_notice(tx, row, &u->text, err);
-        u->reason = mem_strdup(row->reason ? row->reason : row->error);
-        u->reply = (struct awaited_reply){
+        rc = row->turn > 0 ? read_turn(tx, row->turn, &o->text, err)
+                           : read_notice(tx, row, &o->text, err);
+        o->reason = mem_strdup(row->reason ? row->reason : row->error);
+        o->reply = (struct awaited_reply){
                 .status = trigger_status_name(row->status),
-                .text = u->text.len > 0 ? u->text.data : NULL,
-                .reason = u->reason,
+                .text = o->text.len > 0 ? o->text.data : NULL,
+                .reason = o->reason,
                 .turn = row->turn,
                 .tokens_in = row->tokens_in > 0 ? row->tokens_in : 0,
                 .tokens_cached = row->tokens_cached > 0 ? row->tokens_cached : 0,
                 .tokens_out = row->tokens_out > 0 ? row->tokens_out : 0,
         };
-        u->ended = true;
+        o->ended = true;
         free(row);
         return rc < 0 ? -1 : 0;
+}
+
+static int on_reader(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct reply_read *u = arg;
+
+        return reply_outcome_read(tx, u->event, &u->outcome, err);
 }
 
 static void read_reply(struct reply_waiter *w);
@@ -209,13 +225,12 @@ static void on_read(void *arg, const struct error *err)
         for (; w; w = next) {
                 next = w->same;
                 w->reading = false;
-                if (!err && u->ended)
-                        finish(w, &u->reply);
+                if (!err && u->outcome.ended)
+                        finish(w, &u->outcome.reply);
                 else
                         pause_or_end(w);
         }
-        buf_release(&u->text);
-        free(u->reason);
+        reply_outcome_release(&u->outcome);
         free(u);
 }
 
@@ -228,7 +243,7 @@ static void read_reply(struct reply_waiter *w)
         u->all = w->all;
         u->event = w->event;
         LIST_INSERT_HEAD(&w->all->reads, u, next);
-        buf_init(&u->text, 0);
+        reply_outcome_init(&u->outcome);
         store_read(w->all->api->env.store, on_reader, on_read, u);
 }
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "api/core/api_core.h"
+#include "base/buf.h"
+#include "store/store.h"
 
 struct reply_waiters *reply_waiters_new(struct api *a);
 void reply_waiters_free(struct reply_waiters *w);
@@ -26,6 +28,19 @@ struct awaited_reply {
         int64_t turn;       /* 0: none */
         int64_t tokens_in, tokens_cached, tokens_out;
 };
+/* The same for a reader: */
+struct reply_outcome {
+        bool ended;
+        struct awaited_reply reply; /* borrows the others */
+        struct buf text;
+        char *reason;
+};
+void reply_outcome_init(struct reply_outcome *o);
+void reply_outcome_release(struct reply_outcome *o);
+/* On a store thread; may be repeated. */
+int reply_outcome_read(struct store_tx *tx, int64_t event, struct reply_outcome *o,
+                       struct error *err);
+
 /* Called once. reply NULL: timeout, or the API closes. */
 typedef void reply_waiter_fn(void *arg, const struct awaited_reply *reply);
 /* Waits at most ms. now: the event may have ended already. */

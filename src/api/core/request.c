@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 
 /* ---- running the handler ---- */
@@ -51,7 +52,8 @@ void request_run(struct http_exchange *x)
         text = http_take_body(x, &n);
         j = mem_alloc(sizeof(*j));
         api_job_begin(j, x);
-        json_offload_start(api_of(x)->env.loop, text, n, NULL, on_parsed, j);
+        json_offload_start(api_of(x)->env.loop, text, n,
+                           route->lenient_body ? json_read_lenient : NULL, on_parsed, j);
 }
 
 const struct json_parsed *request_parsed(const struct http_exchange *x)

@@ -156,9 +156,8 @@ static void write_route(struct buf *b, const struct route *r)
         if (r->scope == SCOPE_NONE)
                 buf_addstr(b, "Needs no key.");
         else
-                buf_addf(b, "Scope: %s%s; %s.", route_scope_name(r->scope),
-                         r->scope == SCOPE_LOCAL ? ", or no key while only this machine can connect"
-                                                 : "",
+                buf_addf(b, "Scope: %s%s%s; %s.", route_scope_name(r->scope),
+                         r->keyless ? ", or no key " : "", r->keyless ? r->keyless_when : "",
                          reaches[r->reach]);
         buf_addf(b, " Answers %d: ", r->status);
         buf_addstr(b, r->answer);

@@ -13,8 +13,7 @@
 #include "net/http_server.h"
 
 enum scope {
-        SCOPE_NONE,  /* no key needed */
-        SCOPE_LOCAL, /* as SCOPE_READ, but needs no key if request_is_local */
+        SCOPE_NONE, /* no key needed */
         SCOPE_READ,
         SCOPE_WRITE,
         SCOPE_ADMIN,
@@ -56,14 +55,20 @@ struct route {
         void (*run)(struct http_exchange *x);
         enum reach reach;
         row_scope_fn *row_scope; /* with REACH_ROW */
+        /* Needs no key if this holds, which the documentation tells as `keyless_when`. May be NULL.
+         */
+        bool (*keyless)(const struct http_exchange *x);
+        const char *keyless_when; /* "while only this machine can connect" */
         /* Called before the body is read; false: answered. May be NULL. */
         bool (*admits)(struct http_exchange *x);
         const char *summary;       /* a sentence or two */
         const struct field *query; /* NULL: any parameter is refused */
         const struct field *body;  /* NULL: no table */
         bool reads_body;           /* no `body`: the handler reads it */
+        bool lenient_body;         /* with reads_body: of json_read_lenient */
         size_t max_body;           /* 0: http.maxBodyBytes */
         bool proof_in_body;        /* callers prove who they are only with the body */
+        const char *resource;      /* of scopes; NULL: the path says it */
         int status;                /* of success */
         const char *answer;        /* describes the answer */
         const char *content_type;  /* NULL: application/json */

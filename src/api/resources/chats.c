@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "bus/bus.h"
 #include "road/incoming.h"
+#include "road/outbox/card.h"
 #include "road/report/row_json.h"
 #include "rows/journal_row.h"
 
@@ -58,7 +59,7 @@ static int write_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct er
         if (rc != 1)
                 return rc;
         payload = json_loads(e->payload, 0, NULL);
-        text = json_str(payload, "text", NULL);
+        text = card_said(payload);
         jsonw_open(b, '{');
         jsonw_str(b, "instanceId", e->adapter);
         jsonw_str(b, "channel", e->channel);

@@ -165,6 +165,9 @@ static void on_channel(void *arg, const struct channel_info *info, const struct 
         static const char *const kinds[] = {
                 [CHAT_DM] = "dm", [CHAT_GROUP] = "group", [CHAT_BROADCAST] = "channel"
         };
+        static const char *const threads[] = { [CHAT_NO_THREADS] = "none",
+                                               [CHAT_THREADS_AT_MESSAGE] = "message",
+                                               [CHAT_THREADS_BY_NAME] = "name" };
         struct http_exchange *x = end_lookup(arg, err);
         struct buf data;
 
@@ -177,6 +180,7 @@ static void on_channel(void *arg, const struct channel_info *info, const struct 
         jsonw_str(&data, "name", info->name);
         jsonw_str(&data, "topic", info->topic);
         jsonw_str(&data, "parentId", info->parent);
+        jsonw_str(&data, "threads", threads[info->threads]);
         if (info->members >= 0)
                 jsonw_int(&data, "memberCount", info->members);
         else
@@ -319,7 +323,8 @@ const struct route instances_routes[] = {
                      "channels, 503 while the adapter is not connected.",
           .status = 200,
           .answer = "{\"data\": {\"id\", \"chatType\": dm, group or channel, \"name\", \"topic\", "
-                    "\"parentId\", \"memberCount\"}}; null where the platform does not say." },
+                    "\"parentId\", \"threads\": message (they begin at one), name (they need only "
+                    "a name) or none, \"memberCount\"}}; null where the platform does not say." },
         { "GET", "/api/v2/instances/:adapter/users/:user", SCOPE_READ, show_user, REACH_PATH,
           .summary = "Look up a user on the platform; errors as for channels.", .status = 200,
           .answer = "{\"data\": {\"id\", \"username\", \"displayName\", \"isBot\"}}" },

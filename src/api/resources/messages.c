@@ -77,7 +77,7 @@ static const struct field inbound_fields[] = {
         { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(inbound_ask, text),
           .help = "The text; required unless there are attachments." },
         { "externalId", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(inbound_ask, external_id),
-          .help = "The message's own id, not beginning with openai: or agent-chat:; the same "
+          .help = "The message's own id, not beginning with openai:, agent-chat: or a2a:; the same "
                   "message again is a duplicate, another one with it a conflict. Absent: a random "
                   "one." },
         { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(inbound_ask, thread),
@@ -212,7 +212,7 @@ static int check(struct body *b, const struct inbound_ask *ask)
                 return body_mistake(b, "traceId", "must be 32 lower-case hex digits, not all 0");
         if (ask->external_id && chat_bridge_is_key(ask->external_id))
                 return body_mistake(b, "externalId",
-                                    "must not begin with 'openai:' or 'agent-chat:'");
+                                    "must not begin with 'openai:', 'agent-chat:' or 'a2a:'");
         return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bus/bus.h"
 #include "platform/platform.h"
+#include "remote/remote.h"
 #include "road/road.h"
 #include "schedule/schedule.h"
 
@@ -130,6 +131,20 @@ static void write_schedule(struct buf *b, const struct schedule *schedule)
         single(b, "schedule_next_seconds", "gauge",
                "When something is due next, since the epoch; 0: nothing is pending.",
                (double)s.next_ms / 1e3);
+}
+
+static void write_sessions(struct buf *b, const struct remote *remote)
+{
+        struct remote_stats s;
+
+        remote_get_stats(remote, &s);
+        single(b, "session_events_total", "counter", "Events of coding sessions that were stored.",
+               (double)s.events);
+        single(b, "session_duplicates_total", "counter", "Events of coding sessions told again.",
+               (double)s.duplicates);
+        single(b, "session_commands_expired_total", "counter",
+               "Commands for coding sessions that nobody fetched.", (double)s.expired);
+        single(b, "session_chats", "gauge", "Chats that show a coding session.", (double)s.linked);
 }
 
 static void write_store(struct buf *b, const struct store *s)
@@ -263,6 +278,8 @@ static void show(struct http_exchange *x)
         write_road(&b, a->env.road);
         if (a->env.schedule)
                 write_schedule(&b, a->env.schedule);
+        if (a->env.remote)
+                write_sessions(&b, a->env.remote);
         write_store(&b, a->env.store);
         single(&b, "journal_head", "counter", "Number of the newest event.",
                (double)bus_head(a->env.bus));
@@ -278,7 +295,8 @@ static void show(struct http_exchange *x)
 }
 
 const struct route metrics_routes[] = {
-        { "GET", "/metrics", SCOPE_LOCAL, show, REACH_ALL,
+        { "GET", "/metrics", SCOPE_READ, show, REACH_ALL, .keyless = request_is_local,
+          .keyless_when = "while only this machine can connect",
           .summary = "Counters and gauges for Prometheus; without a key only while no other "
                      "machine can connect, neither directly nor through a proxy.",
           .status = 200, .answer = "The Prometheus text format.", .content_type = "text/plain" },

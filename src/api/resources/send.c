@@ -28,12 +28,24 @@ struct send_button {
         const char *text, *data, *url;
         int64_t row;
 };
+struct send_card_field {
+        const char *name, *value;
+        bool is_inline;
+};
+struct send_card {
+        const char *title, *color, *body, *footer;
+        struct field_list fields;
+        int64_t time_ms;
+};
 
 /* One struct for all bodies; each route's table fills its part. */
 struct send_ask {
         const char *adapter, *to, *person, *thread, *reply_to, *text, *message_id, *emoji;
         const char *path, *name, *mime, *as, *author;
-        bool broadcast;
+        const char *thread_name;
+        int64_t delivery, in_thread_of;
+        bool broadcast, silent, closed;
+        struct send_card card;
         struct field_list buttons;
 };
 
@@ -50,6 +62,12 @@ struct send_ask {
                   "written to the adapter in a direct message." },                              \
         { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(send_ask, thread),           \
           .help = "A thread inside the chat." }
+#define CARD_FIELD(what)                                                                        \
+        { "card", FIELD_GROUP, .group = card_fields, FIELD_AT(send_ask, card), .help = (what) }
+#define BUTTONS_FIELD(what)                                                                     \
+        { "buttons", FIELD_LIST, .group = button_fields,                                        \
+          .item_size = sizeof(struct send_button), .max = BUTTONS_MAX,                          \
+          FIELD_AT(send_ask, buttons), .help = (what) }
 #define TARGET_FIELD                                                                            \
         { "messageId", FIELD_STRING, .required = true, .min = 1, .max = 256,                    \
           FIELD_AT(send_ask, message_id), .help = "The platform's id of the message." }
@@ -70,15 +88,46 @@ static const struct field button_fields[] = {
           .help = "Neighbours with the same number are placed side by side; 0: a row of its own." },
         FIELD_END,
 };
+static const struct field card_field_fields[] = {
+        { "name", FIELD_STRING, .required = true, .min = 1, .max = 1024,
+          FIELD_AT(send_card_field, name), .help = "What the value is, text on one line." },
+        { "value", FIELD_STRING, .required = true, .min = 1, .max = 8192,
+          FIELD_AT(send_card_field, value), .help = "The value, Markdown." },
+        { "inline", FIELD_BOOL, FIELD_AT(send_card_field, is_inline), .fallback = "false",
+          .help = "It may stand beside its neighbours." },
+        FIELD_END,
+};
+static const struct field card_fields[] = {
+        { "title", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(send_card, title),
+          .help = "The title, text on one line." },
+        { "color", FIELD_STRING, .min = 7, .max = 7, FIELD_AT(send_card, color),
+          .help = "The colour of its edge, such as #FFA500." },
+        { "body", FIELD_STRING, .min = 1, .max = 16384, FIELD_AT(send_card, body),
+          .help = "The text, Markdown." },
+        { "fields", FIELD_LIST, .group = card_field_fields,
+          .item_size = sizeof(struct send_card_field), .max = CARD_FIELDS_MAX,
+          FIELD_AT(send_card, fields), .help = "Named values." },
+        { "footer", FIELD_STRING, .min = 1, .max = 2048, FIELD_AT(send_card, footer),
+          .help = "Small text below, on one line." },
+        { "time", FIELD_TIME, FIELD_AT(send_card, time_ms), .help = "A time, shown beside it." },
+        FIELD_END,
+};
 static const struct field send_fields[] = {
         WHERE_FIELDS_IF(false),
         { "person", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(send_ask, person),
           .help = "Instead of instanceId and to: a person (per-3, telegram:42, or a name that only "
                   "one has), wherever they are reached best. Their quiet hours defer the message, "
                   "their dailyCap counts it." },
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX,
-          FIELD_AT(send_ask, text),
-          .help = "Markdown; rendered for the platform and split to its length." },
+        { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(send_ask, text),
+          .help = "Markdown; rendered for the platform and split to its length. Required without "
+                  "card." },
+        CARD_FIELD("Shown below the text where the platform has such things (an embed on Discord), "
+                   "else as text. Always one message, cut where it is too long; it notifies "
+                   "nobody."),
+        { "inThreadOf", FIELD_ID, .prefix = "dlv-", FIELD_AT(send_ask, in_thread_of),
+          .help = "Instead of threadId: a delivery of this chat whose message, or which itself, "
+                  "begins the thread; also one that is not sent yet. Where there are no threads, "
+                  "the message answers that one." },
         REPLY_FIELD,
         { "author", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(send_ask, author),
           .help = "A human who speaks as the bot: the agent remembers the text as its own "
@@ -86,9 +135,9 @@ static const struct field send_fields[] = {
                   "operator\"." },
         { "broadcast", FIELD_BOOL, FIELD_AT(send_ask, broadcast), .fallback = "false",
           .help = "With threadId: show the reply in the channel, too (Slack)." },
-        { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct send_button),
-          .max = BUTTONS_MAX, FIELD_AT(send_ask, buttons),
-          .help = "Buttons below the message, where the platform has them." },
+        { "silent", FIELD_BOOL, FIELD_AT(send_ask, silent), .fallback = "false",
+          .help = "No sound or push where the message arrives (Discord, Telegram)." },
+        BUTTONS_FIELD("Buttons below the message, where the platform has them."),
         FIELD_END,
 };
 static const char *const media_kinds[] = { "photo", "audio", "video", "document", "voice", NULL };
@@ -115,11 +164,41 @@ static const struct field reaction_fields[] = {
           .help = "The emoji to react with." },
         FIELD_END,
 };
+/* clang-format off */
+#define MESSAGE_FIELDS(what)                                                                    \
+        { "messageId", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(send_ask, message_id),      \
+          .help = (what) },                                                                     \
+        { "deliveryId", FIELD_ID, .prefix = "dlv-", FIELD_AT(send_ask, delivery),               \
+          .help = "Instead of messageId: the delivery that sends the message, also when it is " \
+                  "not sent yet." }
+/* clang-format on */
 static const struct field edit_fields[] = {
         WHERE_FIELDS,
-        TARGET_FIELD,
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX,
-          FIELD_AT(send_ask, text), .help = "The new text, Markdown." },
+        MESSAGE_FIELDS("The platform's id of the message."),
+        { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(send_ask, text),
+          .help = "The new text, Markdown. Required without card." },
+        CARD_FIELD("The new card. Without one, Discord and Slack keep the card that is there."),
+        BUTTONS_FIELD("With a card: the new buttons, of a message that was sent with some; absent: "
+                      "none."),
+        FIELD_END,
+};
+static const struct field thread_fields[] = {
+        WHERE_FIELDS,
+        MESSAGE_FIELDS("The platform's id of the message where it begins; not for a Telegram "
+                       "topic, which begins by its name."),
+        { "name", FIELD_STRING, .required = true, .min = 1, .max = 1024,
+          FIELD_AT(send_ask, thread_name), .help = "Its name, cut to what the platform takes." },
+        FIELD_END,
+};
+static const struct field change_fields[] = {
+        WHERE_FIELDS,
+        { "inThreadOf", FIELD_ID, .prefix = "dlv-", FIELD_AT(send_ask, in_thread_of),
+          .help = "Instead of threadId: the delivery that began the thread." },
+        { "name", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(send_ask, thread_name),
+          .help = "The new name; absent: it stays." },
+        { "closed", FIELD_BOOL, FIELD_AT(send_ask, closed),
+          .help = "true archives the thread, or closes the topic; false opens it again; absent: it "
+                  "stays as it is." },
         FIELD_END,
 };
 static const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
@@ -193,6 +272,32 @@ static char *buttons_json(const struct field_list *list)
         return buf_take(&json);
 }
 
+/* NULL without one; yours to free. */
+static char *card_of(const struct send_job *j)
+{
+        const struct send_card *c = &j->ask.card;
+        const struct send_card_field *f = c->fields.items;
+        struct card card = { .title = c->title,
+                             .body = c->body,
+                             .footer = c->footer,
+                             .color = c->color ? strtoll(c->color + 1, NULL, 16) : 0,
+                             .field_count = c->fields.count,
+                             .time_ms = c->time_ms };
+
+        if (!json_object_get(j->body.root, "card"))
+                return NULL;
+        for (size_t i = 0; i < c->fields.count; i++)
+                card.fields[i] = (struct card_field){ f[i].name, f[i].value, f[i].is_inline };
+        return card_json(&card);
+}
+
+static enum thread_state wanted_state(const struct send_job *j)
+{
+        if (!json_object_get(j->body.root, "closed"))
+                return THREAD_AS_IT_IS;
+        return j->ask.closed ? THREAD_CLOSED : THREAD_OPEN;
+}
+
 static void on_put(void *arg, const struct outbox_receipt *r)
 {
         struct api_job *j = arg;
@@ -217,7 +322,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
 {
         const struct send_ask *ask = &s->ask;
         struct api_job *j = mem_alloc(sizeof(*j));
-        char *buttons = buttons_json(&ask->buttons);
+        char *buttons = buttons_json(&ask->buttons), *card = card_of(s);
         struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
         struct chat_key chat = { ask->adapter, ask->to, ask->thread };
         struct outgoing out = { .adapter = ask->adapter,
@@ -227,8 +332,15 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .text = ask->text,
                                 .reply_to = ask->reply_to,
                                 .message_id = ask->message_id,
+                                .edits = ask->delivery,
+                                .in_thread_of = ask->in_thread_of,
+                                .thread_name = ask->thread_name,
+                                .thread_state = wanted_state(s),
+                                .card = card,
+                                .had_buttons = s->kind == DELIVER_EDIT && buttons,
                                 .emoji = ask->emoji,
                                 .broadcast = ask->broadcast,
+                                .silent = ask->silent,
                                 .buttons = buttons,
                                 .file = { ask->path, ask->name, ask->mime, ask->as },
                                 .author = s->kind == DELIVER_SEND ? ask->author : NULL,
@@ -245,6 +357,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
         api_job_begin(j, x);
         outbox_submit(api_of(x)->env.road, &out, on_put, j);
         free(buttons);
+        free(card);
 }
 
 /* ---- checks ---- */
@@ -286,10 +399,12 @@ static bool check_buttons(struct http_exchange *x, const struct send_ask *ask)
 static bool check(struct http_exchange *x, const struct send_ask *ask, enum delivery_kind kind)
 {
         struct adapters *adapters = api_of(x)->env.adapters;
-        unsigned needed = kind == DELIVER_EDIT || kind == DELIVER_DELETE ? ADAPTER_EDITS
-                          : kind == DELIVER_REACT                        ? ADAPTER_REACTIONS
-                          : kind == DELIVER_UPLOAD                       ? ADAPTER_FILES
-                                                                         : 0;
+        static const unsigned needs[] = {
+                [DELIVER_EDIT] = ADAPTER_EDITS,      [DELIVER_DELETE] = ADAPTER_EDITS,
+                [DELIVER_REACT] = ADAPTER_REACTIONS, [DELIVER_UPLOAD] = ADAPTER_FILES,
+                [DELIVER_THREAD] = ADAPTER_THREADS,  [DELIVER_CHANGE_THREAD] = ADAPTER_THREADS,
+        };
+        unsigned needed = needs[kind];
 
         if (!adapters_find(adapters, ask->adapter)) {
                 reply_missing(x, "instance", ask->adapter);
@@ -439,19 +554,52 @@ static void send_notice(struct http_exchange *x, struct send_job *j)
         store_write(api_of(x)->env.store, write_notice, on_notice, n);
 }
 
+static bool is_color(const char *text)
+{
+        return text[0] == '#' && strspn(text + 1, "0123456789abcdefABCDEF") == 6;
+}
+
+static void check_content(struct send_job *j)
+{
+        const struct send_ask *ask = &j->ask;
+        const struct send_card *c = &ask->card;
+        bool has_card = json_object_get(j->body.root, "card") != NULL;
+        bool has_text = j->kind == DELIVER_SEND || j->kind == DELIVER_EDIT;
+        bool has_target = j->kind == DELIVER_EDIT || j->kind == DELIVER_THREAD;
+
+        if (has_text && !ask->text && !has_card)
+                body_mistake(&j->body, "text", "is required, unless card is given");
+        if (has_card && !c->title && !c->body && c->fields.count == 0)
+                body_mistake(&j->body, "card", "needs a title, a body or fields");
+        if (has_card && c->color && !is_color(c->color))
+                body_mistake(&j->body, "card.color", "must be like #FFA500");
+        if (has_card && ask->person)
+                body_mistake(&j->body, "card", "cannot be combined with person");
+        if (has_target && ask->message_id && ask->delivery)
+                body_mistake(&j->body, "deliveryId", "cannot be combined with messageId");
+        if (j->kind == DELIVER_EDIT && !ask->message_id && !ask->delivery)
+                body_mistake(&j->body, "messageId", "is required, unless deliveryId is given");
+        if (ask->thread && ask->in_thread_of)
+                body_mistake(&j->body, "inThreadOf", "cannot be combined with threadId");
+        if (j->kind == DELIVER_CHANGE_THREAD && !ask->thread && !ask->in_thread_of)
+                body_mistake(&j->body, "threadId", "is required, unless inThreadOf is given");
+}
+
 /* 1: to a person; 0: to a chat; -1: answered with 400 or 409. */
 static int check_recipient(struct http_exchange *x, struct send_job *j)
 {
         const struct send_ask *ask = &j->ask;
 
-        if (ask->person && (ask->adapter || ask->to || ask->thread || ask->reply_to))
+        if (ask->person &&
+            (ask->adapter || ask->to || ask->thread || ask->reply_to || ask->in_thread_of))
                 body_mistake(&j->body, "person",
-                             "cannot be combined with instanceId, to, threadId or replyTo: the "
-                             "chat is found");
+                             "cannot be combined with instanceId, to, threadId, inThreadOf or "
+                             "replyTo: the chat is found");
         if (!ask->person && !ask->adapter)
                 body_mistake(&j->body, "instanceId", "is required, unless person is given");
         if (!ask->person && !ask->to)
                 body_mistake(&j->body, "to", "is required, unless person is given");
+        check_content(j);
         if (j->body.mistake_count > 0) {
                 reply_mistakes(x, &j->body);
                 return -1;
@@ -521,6 +669,16 @@ static void delete_message(struct http_exchange *x)
         send_as(x, DELIVER_DELETE);
 }
 
+static void begin_thread(struct http_exchange *x)
+{
+        send_as(x, DELIVER_THREAD);
+}
+
+static void change_thread(struct http_exchange *x)
+{
+        send_as(x, DELIVER_CHANGE_THREAD);
+}
+
 #define ANSWER                                                                           \
         "The delivery is stored: {\"data\": {\"deliveryId\", \"status\": \"queued\" or " \
         "\"duplicate\", \"count\", \"traceId\"}}."
@@ -570,6 +728,23 @@ const struct route send_routes[] = {
                                                                         "messageId" : "17",
                                                                         "text" : "It is *one*."
                                                                 }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/thread", SCOPE_WRITE, begin_thread, REACH_BODY,
+          .summary = "Begin a thread; inThreadOf of further messages names its delivery. How "
+                     "threads begin in a chat is shown by the lookup of its channel.",
+          .body = thread_fields, .status = 202, .answer = ANSWER, .example = ROUTE_JSON({
+                                                                          "instanceId" : "dc",
+                                                                          "to" : "456",
+                                                                          "deliveryId" : "dlv-7",
+                                                                          "name" : "my session"
+                                                                  }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/thread/change", SCOPE_WRITE, change_thread, REACH_BODY,
+          .summary = "Rename, close or reopen a thread. A closed one stays readable; Slack has no "
+                     "such thing, and nothing happens there.",
+          .body = change_fields, .status = 202, .answer = ANSWER,
+          .example = ROUTE_JSON(
+                  { "instanceId" : "dc", "to" : "456", "inThreadOf" : "dlv-8", "closed" : true }),
           .example_answer = EXAMPLE_ANSWER },
         { "POST", "/api/v2/messages/delete", SCOPE_WRITE, delete_message, REACH_BODY,
           .summary = "Delete a message.", .body = delete_fields, .status = 202, .answer = ANSWER,

@@ -78,11 +78,13 @@ const struct route why_routes[] = {
                      "tried, turn with the agents that failed, steps of the built-in agent, "
                      "approvals, deliveries, and one sentence. The id is an event, turn, delivery "
                      "or trace, the platform's own id of a message, or ADAPTER/CHAT/ID. For a "
-                     "message of the bot, answerTo is the message it answers. If several messages "
-                     "have the id, candidates lists them.",
+                     "message of the bot, answerTo is the message it answers; remoteTask is what "
+                     "an agent of type a2a was asked. If several messages have the id, candidates "
+                     "lists them.",
           .status = 200,
           .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"rules\", \"turn\", "
-                    "\"steps\", \"approvals\", \"deliveries\", \"answerTo\", \"traceId\"}} or "
+                    "\"steps\", \"approvals\", \"deliveries\", \"answerTo\", \"remoteTask\", "
+                    "\"traceId\"}} or "
                     "{\"data\": {\"summary\", \"candidates\"}}" },
         ROUTE_END,
 };
