@@ -1,23 +1,31 @@
-# Shared by the scripts that run third-party clients against a simulator. Set `platform` before sourcing.
+# Shared by the scripts that run third-party clients against a simulator. Set `platform` before sourcing. `from` is another folder with a package.json.
+# Where npm does not have the packages (tools/npm-packages), the script ends well, and says why.
 set -u
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}
 sim=$build/dragoman-sim
-work=$build/$platform-clients
+from=${from:-tests/clients/$platform}
+work=$build/npm/$(basename "$from")
 [ -x "$sim" ] || make -j2 BUILD="$build" "$sim" || exit 1
 tools/install clients || exit 1
 
-# The npm packages of tests/clients/PLATFORM, fetched once; scripts that share them may run side by side.
-mkdir -p "$work"
+[ -n "${NPM_FETCHED:-}" ] || tools/npm-packages "$from" || true # ./test has fetched all of them
+if [ -e "$work/.missing" ]; then
+        echo "SKIPPED: $(cat "$work/.missing")"
+        exit 0
+fi
+cmp -s "$from/package-lock.json" "$work/.installed" || {
+        echo "the packages of $from are not there:"
+        tail -20 "$work/npm.log"
+        exit 1
+}
+# scripts that share a set may run side by side
 (
         flock 9
-        for file in tests/clients/simulator.mjs tests/clients/$platform/{package.json,package-lock.json,.npmrc,*.mjs}; do
+        shopt -s nullglob
+        for file in tests/clients/{simulator,daemon}.mjs "$from"/*.mjs; do
                 cmp -s "$file" "$work/$(basename "$file")" || cp "$file" "$work/" || exit 1
         done
-        if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
-                (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
-                cp "$work/package-lock.json" "$work/.installed"
-        fi
 ) 9>"$work/.lock" || exit 1
 
 # with_sim TOKEN OPTION COMMAND...: a fresh simulator for each client

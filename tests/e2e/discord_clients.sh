@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # discord.js and discord.py run unchanged against dragoman-sim discord, and its answers match Discord's description; beside
-# Dragoman, discord.js sees buttons and scheduled events.
+# Dragoman, discord.js sees buttons, scheduled events, embeds, threads and a whole coding session.
 platform=discord
 . "$(dirname "$0")/../clients/lib.sh"
 token=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token
@@ -10,7 +10,7 @@ with_sim $token '' node "$work/discordjs.mjs" || status=1
 with_sim $token '' /usr/bin/python3 tests/clients/discord/dpy.py || status=1
 with_sim $token '' python3 tests/clients/discord/answers.py || status=1
 
-# discord.js watches Dragoman: buttons and scheduled events
+# discord.js watches Dragoman: buttons, scheduled events, embeds, threads, a session
 [ -x "$build/dragoman" ] || make -j2 BUILD="$build" "$build/dragoman" || exit 1
 observer=OTAwMDAwMDAwMDAwMDAwMDAx.observer.token
 DRAGOMAN=$build/dragoman OBSERVER_TOKEN=$observer with_sim $token "--token $observer" node "$work/observer.mjs" || status=1

@@ -55,6 +55,17 @@ exits 64 route replay --since yesterday
 equal "$(json .status chat <<<"/status")" done
 contains "$(json .text chat <<<"/help")" "/stop"
 
+exits 0 sessions
+contains "$(cat "$dir/out")" "no session is active"
+post /api/webhook/event '{"session_id":"s-1","event_type":"session_start"}' >/dev/null
+equal "$(json .items.0.sessionId sessions)" s-1
+equal "$(json .id sessions show s-1)" ses-1
+exits 1 sessions show s-2
+equal "$(json .state steer s-1 "go left")" queued
+exits 0 steer ses-1 --abort
+contains "$(cat "$dir/out")" "waits for ses-1"
+equal "$(json .items.1.content sessions commands ses-1)" "go left"
+
 delivery=$(json .deliveryId send terminal/room "a word" --idempotency-key once)
 equal "$(json .deliveryId send terminal/room "a word" --idempotency-key once)" "$delivery"
 equal "$(json .status send terminal/room "a word" --idempotency-key once)" duplicate

@@ -2,14 +2,9 @@
 # OpenAI's client runs unchanged against the daemon: models, whole and streamed answers, errors, keys.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-work=${BUILD:-build}/openai-client
-tools/install clients || exit 1
-mkdir -p "$work"
-cp tests/clients/openai/{package.json,package-lock.json,.npmrc,client.mjs} "$work/"
-if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
-        (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
-        cp "$work/package-lock.json" "$work/.installed"
-fi
+platform=openai
+. tests/clients/lib.sh
+set -e
 
 cat >"$dir/config.json" <<'C'
 { "agents": { "stage": { "type": "script", "file": "stage.txt" } }, "adapters": { "api": { "type": "api" } } }

@@ -1,21 +1,12 @@
 #!/usr/bin/env bash
 # Due times against croner (npm) and GNU date, over zones and years; calendars against the parser ical.js.
 # SEED and COUNT may be given; a failure names the schedule.
-set -u
-cd "$(dirname "$0")/../.."
-build=${BUILD:-build}
-work=$build/schedule-clients
+platform=schedule
+. "$(dirname "$0")/../clients/lib.sh"
 [ -d "$build/asan/tests/schedule" ] && build=$build/asan VARIANT=asan
 for name in references calendar_ics; do
         [ -x "$build/tests/schedule/test_$name" ] || make -j2 VARIANT="${VARIANT:-plain}" "$build/tests/schedule/test_$name" || exit 1
 done
-tools/install clients || exit 1
-mkdir -p "$work"
-cp tests/clients/schedule/{package.json,package-lock.json,.npmrc,*.mjs} "$work/"
-if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
-        (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
-        cp "$work/package-lock.json" "$work/.installed"
-fi
 
 node "$work/cron_cases.mjs" "${COUNT:-1000}" "${SEED:-1}" >"$work/cron.tsv" || exit 1
 

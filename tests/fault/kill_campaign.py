@@ -18,6 +18,9 @@ AGENT_POINTS = "http_agent."  # in the call of a webhook agent; see webhooks.py
 STEP_POINTS = ("agent.", "approval.", "turn.before_step", "turn.step_stored")  # of the built-in agent; see agent_campaign.py
 
 SCHEDULE_POINTS = "schedule."  # see schedule_campaign.py
+SESSION_POINTS = "session."  # see sessions_campaign.py
+CHILD_POINTS = "child."  # of started programs; see coding_agents.py
+A2A_POINTS = "a2a."  # of agents that speak A2A; see a2a_agents.py
 
 
 def fault_points(of=""):
@@ -28,7 +31,7 @@ def fault_points(of=""):
             if name.endswith(".c"):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     names.update(re.findall(r'fault_point\("([^"]+)"\)', f.read()))
-    chosen = sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, SCHEDULE_POINTS, *STEP_POINTS))))
+    chosen = sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, SCHEDULE_POINTS, SESSION_POINTS, CHILD_POINTS, A2A_POINTS, *STEP_POINTS))))
     check(chosen, f"no fault points {of!r} in {SOURCES}")
     return chosen
 

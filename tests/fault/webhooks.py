@@ -21,9 +21,10 @@ NOTICES = ("interrupted", "cannot be reached", "was lost", "has a problem", "too
 
 
 class HookAgent:
-    """The process of the agent, on a fixed port."""
+    """The process of an agent, on a fixed port."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, program=AGENT):
+        self.program = program
         self.reserved = ports.reserve()
         self.port = ports.port_of(self.reserved)
         self.log = os.path.join(directory, "worked.txt")
@@ -35,7 +36,7 @@ class HookAgent:
 
     async def start(self, fault=None):
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, AGENT, str(self.port), self.log, *([fault] if fault else []),
+            sys.executable, self.program, str(self.port), self.log, *([fault] if fault else []),
             stdin=asyncio.subprocess.DEVNULL)
         for _ in range(6000):
             try:

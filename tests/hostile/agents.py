@@ -37,9 +37,31 @@ def odd_json(rng):
         [], 1, "x", None, {"": {"": {"": number}}}))
 
 
+def odd_task(rng):
+    """A result of A2A: as it may be, or a little off."""
+    part = rng.choice(({"text": texts(rng)}, {"raw": "!" * 5000, "filename": "../../state/operator.key"}, {"url": "file:///etc/passwd"},
+                       {"url": "https://x/](javascript:alert(1))"}, {"data": odd_json(rng)}, {"kind": "file", "file": {"bytes": [1]}}, texts(rng)))
+    state = rng.choice(("TASK_STATE_COMPLETED", "completed", "TASK_STATE_WORKING", "input-required", "TASK_STATE_AUTH_REQUIRED", "failed", texts(rng)[:99], 7))
+    status = {"state": state, "timestamp": texts(rng)[:99], "message": {"messageId": "m", "role": "agent", "parts": [part]}}
+    task = {"id": rng.choice(("t", texts(rng), None)), "contextId": rng.choice(("c", texts(rng), 5)), "status": status,
+            "artifacts": rng.choice(([{"artifactId": "a", "parts": [part] * rng.choice((1, 40))}] * rng.choice((1, 300)), texts(rng), [[]])),
+            "history": [{"messageId": texts(rng)[:99], "parts": [part]}]}
+    return rng.choice(({"task": task}, {"kind": "task", **task}, {"message": {"parts": [part]}}, {"kind": "message", "parts": part}, task,
+                       {"statusUpdate": {"taskId": "t", "status": status}}, {"artifactUpdate": {"artifact": task["artifacts"], "append": texts(rng)}},
+                       {"tasks": [task, 3]}, odd_json(rng)))
+
+
+def odd_card(rng, base):
+    url = rng.choice((base + "/rpc",) * 6 + ("http://169.254.169.254/", "https://localhost:1/", "file:///etc/passwd", texts(rng)))
+    return rng.choice(({"supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": rng.choice(("1.0", "0.3"))}],
+                        "name": texts(rng), "capabilities": {"streaming": rng.random() < 0.7}},
+                       {"url": url, "protocolVersion": "0.3.0", "capabilities": {"streaming": rng.random() < 0.7}},
+                       odd_json(rng)))
+
+
 class Agent(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    rng, elsewhere, stopped = None, "", threading.Event()
+    rng, base, elsewhere, stopped, asked = None, "", "", threading.Event(), {}
     lock = threading.Lock()
 
     def log_message(self, *args):
@@ -65,6 +87,12 @@ class Agent(http.server.BaseHTTPRequestHandler):
         with self.lock:
             rng = self.rng
             kind, odd, garbage, status = rng.randrange(18), odd_json(rng), rng.randbytes(200), rng.choice((200, 204, 299, 400, 404, 418, 500, 999))
+            if self.path.endswith("agent-card.json"):
+                kind, odd = rng.choice((0, 0, 0, kind)), odd_card(rng, self.base)
+            elif isinstance(self.asked, dict) and self.asked.get("jsonrpc"):
+                odd = {"jsonrpc": "2.0", "id": rng.choice((self.asked["id"],) * 5 + (99,)),
+                       **rng.choice(({"result": odd_task(rng)},) * 6 + ({"error": {"code": rng.choice((-32001, -32603, "x", 2 ** 70)), "message": texts(rng)}},))}
+                kind = rng.choice((15, kind)) if "Stream" in str(self.asked.get("method")) else kind
         ok = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         sse = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
         body = json.dumps(odd).encode()
@@ -99,7 +127,10 @@ class Agent(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         length = int(self.headers.get("Content-Length") or 0)
-        self.rfile.read(length)
+        try:
+            self.asked = json.loads(self.rfile.read(length))
+        except ValueError:
+            self.asked = {}
         if self.path.startswith("/elsewhere"):
             SEEN.append(str(self.headers) + self.path)
         self.answer()
@@ -132,6 +163,8 @@ def config(base):
             "claude": {"type": "anthropic", "baseUrl": base + "/v1", "model": "m", "apiKey": MODEL_KEY, "firstByteMs": 2000,
                        "silenceMs": 2000},
             "os": {"type": "agno", "url": base, "id": "a", "firstByteMs": 2000, "silenceMs": 2000},
+            "far": {"type": "a2a", "url": base, "apiKey": MODEL_KEY, "timeoutMs": 3000, "firstByteMs": 2000, "silenceMs": 2000, "pollMs": 50,
+                    "lateSeconds": 1},
             "chat": {"type": "agent-chat", "url": base, "apiKey": MODEL_KEY, "timeoutMs": 2000},
         },
         "defaultAgent": "echo",
@@ -149,7 +182,7 @@ def fearless(settings):
 
 def answers(target, rng, size):
     trial = Trial("agents: bombs, endless streams, odd numbers, garbage", "each turn ends once, as an answer or a failure")
-    names = ("hook", "model", "claude", "chat", "os")
+    names = ("hook", "model", "claude", "chat", "os", "far", "far")
 
     def ask(i):
         trial.count()
@@ -238,11 +271,12 @@ def run(lab):
     other, elsewhere = serve(Agent)
     Agent.elsewhere = elsewhere + "/elsewhere"
     server, base = serve(Agent)
+    Agent.base = base
     target = Target(lab.binary, fearless(config(base)), [MODEL_KEY, HOOK_KEY])
     whole = Trial("the daemon under hostile agents", "keeps running, stops cleanly, leaks neither memory nor secrets")
     try:
         target.start()
-        lab.part(answers, target, 150)
+        lab.part(answers, target, 210)
         whole.count()
         target.answers(whole)
         Agent.stopped.set()
