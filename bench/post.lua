@@ -17,11 +17,4 @@ function request()
         return wrk.format(nil, nil, nil, string.format(head, n % chats, n, n % chats, n))
 end
 
--- One line that bench/run reads.
-function done(summary, latency, requests)
-        local e = summary.errors
-
-        io.write(string.format("RESULT %d %d %d %.0f %.0f %.0f %.0f\n", summary.requests, summary.duration,
-                               e.connect + e.read + e.write + e.status + e.timeout, latency:percentile(50),
-                               latency:percentile(99), latency:percentile(99.9), latency.max))
-end
+dofile(os.getenv("BENCH_LUA") .. "/result.lua")
