@@ -26,7 +26,7 @@ static const char *string_end(const char *p, const char *end)
 /* Counts brackets before parsing: jansson allows 2048 levels, too deep for recursive code. */
 static bool is_too_deep(const char *text, size_t n)
 {
-        const char *end = text + n;
+        const char *end = n > 0 ? text + n : text; /* which may be NULL then */
         int depth = 0;
 
         for (const char *p = text; p < end; p++) {
