@@ -16,24 +16,13 @@
 #include "base/mem.h"
 #include "base/seccomp.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* ---- memory ---- */
 
 void confine_memory(bool allow, bool final, struct confine_report *report)
 {
         struct rlimit cores;
 
-        allow = allow || SANITIZED;
+        allow = allow || CONFINE_SANITIZED;
         report->dumps = allow;
         prctl(PR_SET_DUMPABLE, allow ? 1 : 0);
         if (getrlimit(RLIMIT_CORE, &cores) < 0)
@@ -123,7 +112,7 @@ static int confine_writes(const char *const *writable, struct confine_report *re
  * version. The unit's SystemCallFilter lists the allowed ones.
  */
 static const int refused[] = {
-#if !SANITIZED /* a sanitizer reads memory by ptrace, and starts a program to find symbols */
+#if !CONFINE_SANITIZED /* a sanitizer reads memory by ptrace, and starts a program to find symbols */
         SYS_execve,
         SYS_execveat,
         SYS_ptrace,

@@ -13,6 +13,18 @@
 
 #include "base/error.h"
 
+/* Is this a build with a sanitizer? Each compiler says it in its own way. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CONFINE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CONFINE_SANITIZED 1
+#endif
+#endif
+#ifndef CONFINE_SANITIZED
+#define CONFINE_SANITIZED 0
+#endif
+
 struct confine_report {
         bool writes;         /* Landlock limits them */
         bool calls;          /* seccomp limits them */
