@@ -1043,7 +1043,7 @@ static void an_aborted_stream_is_noted(void **state)
         json_t *view;
 
         buf_init(&d.text, 0);
-        sim_rig_control_ok(r, "settings", "{\"piece_ms\":50000}");
+        sim_rig_control_ok(r, "settings", "{\"piece_ms\":500}");
         call = http_call_start(r->client, &request, &handlers, &d);
         while (r->world->answer_count == 0)
                 assert_true(loop_step(r->loop, true));
