@@ -189,6 +189,7 @@ static struct child_agent *make_agent(void)
         return &o;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         static struct child_agent *o;

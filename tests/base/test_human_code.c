@@ -32,8 +32,8 @@ static void malformed_codes_are_rejected(void **state)
                                              "ABCD-2340",
                                              "ABCD-234I",
                                              "ABCD_2345",
-                                             "\xc3\x84"
-                                             "BCD-2345" };
+                                             ("\xc3\x84"
+                                              "BCD-2345") };
         char read[HUMAN_CODE_SIZE];
 
         (void)state;

@@ -21,7 +21,8 @@ static void add_from(struct digest *d, const char *type, const char *payload,
         char name[60];
 
         snprintf(name, sizeof(name), "session.%s", type);
-        digest_add(d, &(struct bus_event){ .seq = ++last_seq,
+        last_seq++;
+        digest_add(d, &(struct bus_event){ .seq = last_seq,
                                            .type = name,
                                            .time_ms = 1000 * last_seq,
                                            .adapter = chat ? chat->adapter : NULL,
