@@ -84,6 +84,7 @@ void remote_get_stats(const struct remote *r, struct remote_stats *out)
 {
         *out = r->stats;
         out->linked = r->links.count;
+        out->views = r->views.count;
 }
 
 bool remote_trusts(const struct remote *r, const char *platform, const char *user)

@@ -55,7 +55,7 @@ struct remote_env {
         void *arg;
 };
 
-/* Blocks while reading where sessions are shown. Nothing runs before remote_start. */
+/* It and remote_start block while reading where sessions are shown, and which are behind. */
 struct remote *remote_open(const struct remote_env *env, const struct remote_conf *conf,
                            struct error *err);
 void remote_set_conf(struct remote *r, const struct remote_conf *conf);
@@ -74,6 +74,7 @@ struct remote_stats {
         uint64_t events, duplicates; /* taken since the start */
         uint64_t expired;            /* commands */
         size_t linked;               /* chats with a session */
+        size_t views;                /* sessions whose chat is behind */
         uint64_t shown, edited;      /* messages, and edits of them */
 };
 void remote_get_stats(const struct remote *r, struct remote_stats *out);

@@ -500,7 +500,6 @@ void session_views_open(struct remote *r)
 /* ---- the start ---- */
 
 struct recent {
-        struct remote *remote;
         struct {
                 int64_t session;
                 char *trace;
@@ -523,32 +522,21 @@ static int read_recent(struct store_tx *tx, void *arg, struct error *err)
         return rc;
 }
 
-static void on_recent(void *arg, const struct error *err)
-{
-        struct recent *all = arg;
-        struct remote *r = all->remote;
-
-        r->writes--;
-        if (err)
-                log_error("cannot read which sessions are to be shown", LOG_S("why", err->text));
-        for (size_t i = 0; i < all->count; i++) {
-                if (!r->quiet)
-                        wake(r, all->items[i].session, all->items[i].trace, false, true);
-                free(all->items[i].trace);
-        }
-        free(all);
-}
-
 void session_views_start(struct remote *r)
 {
         struct recent *all;
+        struct error err;
 
         if (!r->env.road)
                 return;
         all = mem_zalloc(sizeof(*all));
-        all->remote = r;
-        r->writes++;
-        store_read(r->env.store, read_recent, on_recent, all);
+        if (store_read_now(r->env.store, read_recent, all, &err) < 0)
+                log_error("cannot read which sessions are to be shown", LOG_S("why", err.text));
+        for (size_t i = 0; i < all->count; i++) {
+                wake(r, all->items[i].session, all->items[i].trace, false, true);
+                free(all->items[i].trace);
+        }
+        free(all);
 }
 
 void session_views_close(struct remote *r)

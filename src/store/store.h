@@ -90,8 +90,10 @@ struct store_health {
         uint64_t commits;       /* transactions */
         uint64_t failures;      /* failed commits */
         size_t queued;          /* writes waiting */
+        size_t pending;         /* reads and writes whose completion has not run */
         int64_t last_commit_us; /* how long it took */
 };
+/* On the loop. */
 void store_health(const struct store *s, struct store_health *out);
 
 #endif

@@ -73,4 +73,5 @@ void store_health(const struct store *s, struct store_health *out)
         pthread_mutex_lock(&shared->writer.lock);
         out->queued = s->writer.unfinished;
         pthread_mutex_unlock(&shared->writer.lock);
+        out->pending = s->pending;
 }

@@ -88,6 +88,7 @@ static void a_repeated_event_is_stored_once(void **state)
         assert_int_equal(api_rig_count(r, "journal WHERE type LIKE 'session.%'"), 2);
         api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_session_events_total 2\n");
         api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_session_duplicates_total 2\n");
+        api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_session_views 0\n");
 }
 
 static void a_turn_adds_tokens_and_cost(void **state)

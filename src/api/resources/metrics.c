@@ -145,6 +145,8 @@ static void write_sessions(struct buf *b, const struct remote *remote)
         single(b, "session_commands_expired_total", "counter",
                "Commands for coding sessions that nobody fetched.", (double)s.expired);
         single(b, "session_chats", "gauge", "Chats that show a coding session.", (double)s.linked);
+        single(b, "session_views", "gauge", "Coding sessions whose chat is behind.",
+               (double)s.views);
 }
 
 static void write_store(struct buf *b, const struct store *s)
@@ -157,6 +159,8 @@ static void write_store(struct buf *b, const struct store *s)
         single(b, "store_commits_total", "counter", "Transactions committed.", (double)h.commits);
         single(b, "store_failures_total", "counter", "Commits that failed.", (double)h.failures);
         single(b, "store_queued", "gauge", "Writes that wait.", (double)h.queued);
+        single(b, "store_pending", "gauge", "Reads and writes whose results are not in yet.",
+               (double)h.pending);
         single(b, "store_last_commit_seconds", "gauge", "Duration of the last commit.",
                (double)h.last_commit_us / 1e6);
 }
