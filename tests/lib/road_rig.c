@@ -296,9 +296,11 @@ static void call_tool(struct adapters *ctx, const char *adapter, const char *too
 
 static bool adapter_is_ready(struct adapters *ctx, const char *adapter)
 {
-        const struct rig *g = (struct rig *)ctx;
+        struct rig *g = (struct rig *)ctx;
+        bool ready = !g->adapters_down && !(g->down && strcmp(g->down, adapter) == 0);
 
-        return !g->adapters_down && !(g->down && strcmp(g->down, adapter) == 0);
+        g->unready += !ready;
+        return ready;
 }
 
 static void adapter_limits(struct adapters *ctx, const char *adapter, struct pace_limits *out)
@@ -356,6 +358,7 @@ static void ask_threads(struct adapters *ctx, const char *adapter, const char *c
         (void)adapter;
         (void)channel;
         *a = (struct threads_answer){ .threads = g->threads, .done = done, .arg = arg };
+        g->threads_asked++;
         if (g->threads_error)
                 error_set(&a->error, g->threads_error, "the test says so");
         loop_defer(g->loop, on_threads_due, a);

@@ -111,10 +111,12 @@ struct rig {
         bool auto_send; /* every send succeeds */
         bool adapters_down;
         const char *down; /* only this one; NULL: none */
+        unsigned unready; /* how often one was found down */
         bool asks_admins; /* what becomes of sends that may have arrived */
         struct pace_limits pace;
         enum chat_threads threads;     /* of every chat */
         enum error_kind threads_error; /* instead; ERR_NONE: none */
+        unsigned threads_asked;
         bool no_thread;                /* else a message can start the thread "t-" plus its id */
         struct rig_line history[8];    /* channel history, oldest first */
         unsigned history_count;
