@@ -357,6 +357,7 @@ static void go_on(struct session_view *v)
                 settle_down(v);
         } else if (!road_is_ready(r->env.road, round->row.adapter)) {
                 v->again = true;
+                v->sent_count = 0; /* the chat is not slow because its adapter was away */
                 end_round(v);
                 rest(v, AWAY_MS);
         } else {

@@ -186,25 +186,27 @@ static void plan_pages(struct view_round *v)
 }
 
 /* Names what the first message says. */
-static const char *root_hash(struct view_round *v, const char *card)
+static const char *root_shown(struct view_round *v)
 {
-        char hex[SHA256_HEX_SIZE];
+        char hex[SHA256_HEX_SIZE], *card = root_card(v);
 
         crypto_sha256_hex(card, strlen(card), hex);
+        free(card);
         return arena_printf(&v->arena, "%.*s", HASH_CHARS, hex);
 }
 
-static void plan_root(struct view_round *v)
+/* The last step, but the first to go: it is in another queue, and the last one's end is awaited. */
+static void plan_root_edit(struct view_round *v)
 {
-        char *card = root_card(v);
-        const char *shown = root_hash(v, card);
+        const char *shown = root_shown(v);
 
-        free(card);
-        if (v->row.root == 0)
-                add(v, STEP_ROOT)->shown = shown;
-        else if ((v->can & ADAPTER_EDITS) && !v->view->slow &&
-                 (!v->row.root_shown || strcmp(shown, v->row.root_shown) != 0))
-                add(v, STEP_ROOT_EDIT)->shown = shown;
+        if (!(v->can & ADAPTER_EDITS) ||
+            (v->row.root_shown && strcmp(shown, v->row.root_shown) == 0))
+                return;
+        if (v->view->slow && v->step_count > 0)
+                return; /* a later round shows it */
+        memmove(&v->steps[1], &v->steps[0], v->step_count++ * sizeof(v->steps[0]));
+        v->steps[0] = (struct view_step){ .round = v, .kind = STEP_ROOT_EDIT, .shown = shown };
 }
 
 static const char *thread_name(struct view_round *v)
@@ -234,15 +236,12 @@ void view_plan(struct view_round *v)
         if (v->row.root == 0) {
                 if (v->threads == CHAT_THREADS_BY_NAME)
                         add(v, STEP_TOPIC)->shown = thread_name(v);
-                plan_root(v);
+                add(v, STEP_ROOT)->shown = root_shown(v);
                 if (v->threads == CHAT_THREADS_AT_MESSAGE)
                         add(v, STEP_THREAD)->shown = thread_name(v);
                 if (v->threads != CHAT_NO_THREADS)
                         return; /* what follows is shown in the thread, if it could be begun */
         }
-        /* first, because it is in another queue: the last step's end is waited for */
-        if (v->row.root > 0)
-                plan_root(v);
         if (v->row.closed && active)
                 add(v, STEP_REOPEN);
         if (active)
@@ -251,6 +250,8 @@ void view_plan(struct view_round *v)
         plan_pages(v);
         if (!v->row.closed && !active && v->row.own_thread)
                 add(v, STEP_CLOSE);
+        if (v->row.root > 0)
+                plan_root_edit(v);
 }
 
 /* ---- who is called ---- */

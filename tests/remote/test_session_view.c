@@ -22,6 +22,7 @@
 #include "rows/session_view_row.h"
 
 #define ADAPTER "cards"
+#define LATE_MS 20000 /* a platform that takes so long is slow */
 
 struct world {
         struct rig *g;
@@ -960,6 +961,72 @@ static int append_connected(struct store_tx *tx, void *arg, struct error *err)
         return bus_append(tx, arg, &e, NULL, err) < 0 ? -1 : 0;
 }
 
+static struct session_view *the_view(struct world *w)
+{
+        const char *key;
+        void *value = NULL;
+        size_t i = 0;
+
+        return map_each(&w->r->views, &i, &key, &value) ? value : NULL;
+}
+
+/* As settle, with a slow platform. */
+static void settle_slowly(struct world *w)
+{
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+        struct session_view *v;
+        unsigned answered = w->told;
+
+        while ((v = the_view(w)) || w->r->writes > 0) {
+                if (clock_mono_ms() > deadline)
+                        fail_msg("the view is not done");
+                if (answered < w->g->sent_count)
+                        v->submitted_ms -= LATE_MS;
+                for (; answered < w->g->sent_count; answered++)
+                        rig_result(w->g, answered, SEND_DONE, ERR_NONE, -1);
+                rig_run_for(w->g, 5);
+        }
+}
+
+static void a_slow_chat_says_in_the_end_how_its_session_is(void **state)
+{
+        struct world *w = *state;
+
+        report(w, "s", "session_start", START);
+        seen(w);
+        w->g->auto_send = false;
+        report(w, "s", "tool_call", CALL("1"));
+        rig_until(w->g, &w->g->sent_count, w->told + 1);
+        report(w, "s", "session_end", "");
+        settle_slowly(w);
+        ASSERT_HAS(root_payload(w), "🏁 Ended");
+        ASSERT_HAS(root_payload(w), "\"buttons\":[]");
+}
+
+static void a_chat_is_not_slow_because_its_adapter_was_away(void **state)
+{
+        struct world *w = *state;
+
+        report(w, "s", "session_start", START);
+        seen(w);
+        w->g->auto_send = false;
+        report(w, "s", "tool_call", CALL("1"));
+        rig_until(w->g, &w->g->sent_count, w->told + 1);
+        w->g->adapters_down = true;
+        w->g->unready = 0;
+        report(w, "s", "error", "\"content\":\"x\"");
+        report(w, "s", "turn_end", "\"content\":\"x\"");
+        rig_until(w->g, &w->stored, 4);
+        rig_result(w->g, w->told, SEND_DONE, ERR_NONE, -1);
+        rig_until(w->g, &w->g->unready, 1);
+        the_view(w)->submitted_ms -= LATE_MS;
+        w->g->auto_send = true;
+        w->g->adapters_down = false;
+        /* urgent */
+        report(w, "s", "error", "\"content\":\"y\"");
+        ASSERT_HAS(seen(w), "edit 💻 fix it\nsend[p2] ❌ Error\nsend[p2] ✅ Turn Completed\n");
+}
+
 static void while_the_adapter_is_away_nothing_piles_up(void **state)
 {
         struct world *w = *state;
@@ -1084,6 +1151,8 @@ int main(void)
                 CASE(people_hear_of_what_they_want),
                 CASE(a_thread_is_closed_with_its_session_and_opened_again),
                 CASE(a_quiet_session_is_archived_with_its_thread),
+                CASE(a_slow_chat_says_in_the_end_how_its_session_is),
+                CASE(a_chat_is_not_slow_because_its_adapter_was_away),
                 CASE(while_the_adapter_is_away_nothing_piles_up),
                 CASE(a_refused_first_message_ends_it_until_it_is_linked_again),
                 CASE(a_chat_that_is_not_there_ends_it_until_it_is_linked_again),
