@@ -444,9 +444,12 @@ static struct page *add_nothing(struct digest *d, const struct said *s)
 
 static struct page *add_link(struct digest *d, const struct said *s)
 {
-        (void)s;
-        if (d->from_link)
-                digest_release(d);
+        if (!d->from_link)
+                return NULL;
+        digest_release(d);
+        d->link.seq = s->event->seq;
+        d->link.tokens = d->tokens;
+        d->link.cost_microusd = d->cost_microusd;
         return NULL;
 }
 

@@ -88,6 +88,10 @@ struct digest {
         int64_t upto;                  /* the last event */
         int64_t counted;               /* responses up to this event are in the next two */
         int64_t tokens, cost_microusd; /* of responses, in a turn that has not ended */
+        /* With from_link, the last time it was linked, and what the two were; seq 0: it was not. */
+        struct {
+                int64_t seq, tokens, cost_microusd;
+        } link;
 };
 
 /* room: 1 to DIGEST_ROOM pages, and one that begins at open_from (0: none does). */

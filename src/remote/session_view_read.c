@@ -330,7 +330,14 @@ static int read_events(struct store_tx *tx, struct view_round *v, struct error *
         int n = bus_read(tx, &f, EVENTS_MAX, on_event, v, NULL, err);
 
         v->more = n == EVENTS_MAX;
-        return n < 0 ? -1 : 0;
+        if (n < 0)
+                return -1;
+        if (!v->more && v->digest.link.seq > 0) {
+                v->row.shown_seq = v->digest.link.seq;
+                v->row.open_tokens = v->digest.link.tokens;
+                v->row.open_cost_microusd = v->digest.link.cost_microusd;
+        }
+        return 0;
 }
 
 /* No error may leave half of it: reading is not repeated by the store. */

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "remote/remote_private.h"
+#include "remote/session_find.h"
 #include "remote/session_intake.h"
 #include "remote/session_view.h"
 #include "rows/person_row.h"
@@ -143,6 +144,8 @@ static void report(struct world *w, const char *session, const char *type, const
 #define ANSWER(id) \
         "\"metadata\":{\"approval_id\":\"" id "\",\"decision\":\"allow\",\"by\":\"desk\"}"
 
+#define USAGE(n, more) "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
+
 /* ---- what is seen ---- */
 
 /* Everything was shown: nothing is under way or waits. */
@@ -218,6 +221,12 @@ static void a_chat_is_behind_from_the_answer_to_the_program_on(void **state)
         rig_until_count(w->g, "deliveries WHERE state = 'sent'", 3);
         settle(w);
         assert_int_equal(behind(w), 0);
+}
+
+/* What the newest message says. */
+static const char *newest_payload(struct world *w)
+{
+        return rig_text(w->g, "payload FROM deliveries WHERE kind = 'send' ORDER BY id DESC");
 }
 
 /* ---- threads ---- */
@@ -322,11 +331,12 @@ static void a_topic_that_is_refused_leaves_the_channel(void **state)
 static int link_elsewhere(struct store_tx *tx, void *arg, struct error *err)
 {
         struct session_row *row;
+        int rc = session_row_get(tx, 1, &row, err);
 
-        session_row_get(tx, 1, &row, err);
-        session_row_link(tx, 1, arg, NULL, err);
+        if (rc == 1)
+                rc = session_link_write(tx, NULL, row, arg, NULL, clock_wall_ms(), err);
         free(row);
-        return 0;
+        return rc;
 }
 
 /* As the API does it. */
@@ -340,7 +350,7 @@ static void link_to(struct world *w, const char *channel, const char *thread)
                                    .trace = mem_strdup(
                                            rig_text(w->g, "trace FROM sessions WHERE id = 1")) };
 
-        store_write_now(w->g->store, link_elsewhere, &chat, NULL);
+        assert_int_equal(store_write_now(w->g->store, link_elsewhere, &chat, NULL), 0);
         remote_linked(w->r, &row);
         free((char *)(uintptr_t)row.trace);
 }
@@ -359,6 +369,38 @@ static void a_session_that_is_linked_elsewhere_moves(void **state)
         /* a channel is no thread: the session gets one there */
         link_to(w, "d", NULL);
         ASSERT_HAS(seen(w), "thread fix it (ses-1)\n");
+}
+
+static void what_was_before_its_link_is_not_shown(void **state)
+{
+        static const enum chat_threads kinds[] = { CHAT_THREADS_AT_MESSAGE, CHAT_THREADS_BY_NAME,
+                                                   CHAT_NO_THREADS };
+
+        for (size_t i = 0; i < COUNT(kinds); i++) {
+                struct world *w;
+                const char *text;
+
+                if (i > 0) {
+                        tear_down(state);
+                        set_up(state);
+                }
+                w = *state;
+                w->g->threads = kinds[i];
+                free(w->r->conf.channel);
+                w->r->conf.channel = NULL;
+                report(w, "s", "session_start", START);
+                report(w, "s", "turn_end", USAGE("10", ",\"final\":false"));
+                report(w, "s", "tool_call", CALL("1"));
+                report(w, "s", "error", "\"content\":\"x\"");
+                rig_until(w->g, &w->stored, 4);
+                link_to(w, "d", NULL);
+                text = seen(w);
+                if (strstr(text, "🛠️") || strstr(text, "❌"))
+                        fail_msg("%d: %s", (int)kinds[i], text);
+                report(w, "s", "turn_end", USAGE("3", ""));
+                ASSERT_HAS(seen(w), "Turn Completed");
+                ASSERT_HAS(newest_payload(w), "\"Tokens Used\",\"value\":\"13\"");
+        }
 }
 
 static void the_first_message_says_where_people_write(void **state)
@@ -498,17 +540,10 @@ static void a_platform_without_edits_gets_messages_only(void **state)
         assert_int_equal(rig_count(w->g, "deliveries"), 4);
 }
 
-/* What the newest message says. */
-static const char *newest_payload(struct world *w)
-{
-        return rig_text(w->g, "payload FROM deliveries WHERE kind = 'send' ORDER BY id DESC");
-}
-
 static void a_turn_counts_its_responses_however_they_were_shown(void **state)
 {
         struct world *w = *state;
 
-#define USAGE(n, more) "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
         report(w, "s", "session_start", START);
         report(w, "s", "turn_end", USAGE("100", ""));
         report(w, "s", "tool_call", CALL("1"));
@@ -528,7 +563,6 @@ static void a_turn_counts_its_responses_however_they_were_shown(void **state)
         report(w, "s", "turn_end", USAGE("7", ""));
         ASSERT_HAS(seen(w), "Turn Completed");
         ASSERT_HAS(newest_payload(w), "\"Tokens Used\",\"value\":\"7\"");
-#undef USAGE
 }
 
 static void a_page_grows_by_few_events_whatever_they_are(void **state)
@@ -1131,6 +1165,7 @@ int main(void)
                 CASE(a_thread_that_cannot_begin_leaves_the_channel),
                 CASE(a_topic_that_is_refused_leaves_the_channel),
                 CASE(a_session_that_is_linked_elsewhere_moves),
+                CASE(what_was_before_its_link_is_not_shown),
                 CASE(the_first_message_says_where_people_write),
                 CASE(a_thread_gets_the_title_once_that_is_known),
                 CASE(a_thread_of_others_keeps_its_name),
