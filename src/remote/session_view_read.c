@@ -165,6 +165,22 @@ static int settle(struct store_tx *tx, struct view_round *v, int64_t id,
         return 0;
 }
 
+/* Of the message that grows. Where it failed, another one begins with what this one lacks. */
+static void settle_edit(struct view_round *v, const struct delivery_row *d)
+{
+        const char *missing = error_kind_name(ERR_MISSING);
+
+        if (d->state == DELIVERY_SENT) {
+                v->row.page_shown = v->row.shown_seq;
+        } else if (d->state == DELIVERY_FAILED || d->state == DELIVERY_EXPIRED) {
+                if (d->error_kind && strcmp(d->error_kind, missing) == 0) /* it was deleted */
+                        v->row.page_shown = v->row.page_from - 1;
+                v->row.shown_seq = v->row.page_shown;
+                v->row.page = 0;
+                v->changed = true;
+        }
+}
+
 static int settle_last(struct store_tx *tx, struct view_round *v, struct error *err)
 {
         struct delivery_row *d;
@@ -174,10 +190,8 @@ static int settle_last(struct store_tx *tx, struct view_round *v, struct error *
         if (delivery_row_get(tx, v->row.last, &d, err) < 0)
                 return -1;
         v->under_way = is_under_way(d);
-        /* somebody deleted the message: another one begins */
-        if (d && d->kind == DELIVER_EDIT && v->row.page > 0 && d->edits == v->row.page &&
-            (d->state == DELIVERY_FAILED || d->state == DELIVERY_EXPIRED))
-                v->row.page = 0;
+        if (d && d->kind == DELIVER_EDIT && v->row.page > 0 && d->edits == v->row.page)
+                settle_edit(v, d);
         free(d);
         return 0;
 }

@@ -345,6 +345,7 @@ void view_step_done(const struct view_step *step, int64_t delivery, struct sessi
                 break;
         case STEP_PAGE:
                 show_page(step->round, step->page, delivery, row);
+                row->page_shown = row->shown_seq;
                 break;
         case STEP_PAGE_EDIT:
                 show_page(step->round, step->page, row->page, row);

@@ -389,6 +389,10 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE session_views ADD COLUMN renamed_ms BIGINT NOT NULL DEFAULT 0;"
           /* why it was decided so */
           "ALTER TABLE session_approvals ADD COLUMN note TEXT;" },
+        { 37, "what a session message shows",
+          /* events up to here are certainly in the message that grows */
+          "ALTER TABLE session_views ADD COLUMN page_shown BIGINT NOT NULL DEFAULT 0;"
+          "UPDATE session_views SET page_shown = shown_seq;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

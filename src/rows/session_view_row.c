@@ -21,7 +21,7 @@ int session_view_row_get(struct store_tx *tx, int64_t session, struct session_vi
                 tx,
                 "SELECT session, adapter, channel, thread, own_thread, root, root_shown,"
                 " place, closed, page, page_from, shown_seq, last, failures, error, used_ms,"
-                " open_tokens, open_cost_microusd, named, renamed_ms"
+                " open_tokens, open_cost_microusd, named, renamed_ms, page_shown"
                 " FROM session_views WHERE session = ?1",
                 SQL_INT(session));
         struct session_view_row row;
@@ -36,7 +36,7 @@ int session_view_row_get(struct store_tx *tx, int64_t session, struct session_vi
                  OUT_INT(&row.page), OUT_INT(&row.page_from), OUT_INT(&row.shown_seq),
                  OUT_INT(&row.last), OUT_INT(&row.failures), OUT_TEXT(&row.error),
                  OUT_INT(&row.used_ms), OUT_INT(&row.open_tokens), OUT_INT(&row.open_cost_microusd),
-                 OUT_TEXT(&row.named), OUT_INT(&row.renamed_ms));
+                 OUT_TEXT(&row.named), OUT_INT(&row.renamed_ms), OUT_INT(&row.page_shown));
         *out = mem_dup_struct(&row, sizeof(row), strings, COUNT(strings));
         sql_end(s);
         return 1;
@@ -48,21 +48,21 @@ int session_view_row_put(struct store_tx *tx, const struct session_view_row *row
                 tx, err,
                 "INSERT INTO session_views(session, adapter, channel, thread, own_thread, root,"
                 " root_shown, place, closed, page, page_from, shown_seq, last, failures, error,"
-                " used_ms, open_tokens, open_cost_microusd, named, renamed_ms)"
+                " used_ms, open_tokens, open_cost_microusd, named, renamed_ms, page_shown)"
                 " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                " ?17, ?18, ?19, ?20)"
+                " ?17, ?18, ?19, ?20, ?21)"
                 " ON CONFLICT(session) DO UPDATE SET adapter = ?2, channel = ?3, thread = ?4,"
                 " own_thread = ?5, root = ?6, root_shown = ?7, place = ?8, closed = ?9, page = ?10,"
                 " page_from = ?11, shown_seq = ?12, last = ?13, failures = ?14, error = ?15,"
                 " used_ms = ?16, open_tokens = ?17, open_cost_microusd = ?18, named = ?19,"
-                " renamed_ms = ?20",
+                " renamed_ms = ?20, page_shown = ?21",
                 SQL_INT(row->session), SQL_TEXT(row->adapter), SQL_TEXT(row->channel),
                 SQL_TEXT(row->thread), SQL_TEXT(row->own_thread), SQL_INT(row->root),
                 SQL_TEXT(row->root_shown), SQL_INT(row->place), SQL_INT(row->closed),
                 SQL_INT(row->page), SQL_INT(row->page_from), SQL_INT(row->shown_seq),
                 SQL_INT(row->last), SQL_INT(row->failures), SQL_TEXT(row->error),
                 SQL_INT(row->used_ms), SQL_INT(row->open_tokens), SQL_INT(row->open_cost_microusd),
-                SQL_TEXT(row->named), SQL_INT(row->renamed_ms));
+                SQL_TEXT(row->named), SQL_INT(row->renamed_ms), SQL_INT(row->page_shown));
 }
 
 int64_t session_view_row_count_threads(struct store_tx *tx, const char *adapter, const char *thread,

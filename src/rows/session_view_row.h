@@ -20,6 +20,7 @@ struct session_view_row {
         int64_t renamed_ms;     /* when it was renamed last; 0: never */
         int64_t page;           /* the delivery of the message that still grows */
         int64_t page_from;      /* the first event in it */
+        int64_t page_shown;     /* its last event when it was last sent or edited for certain */
         int64_t shown_seq;      /* events up to here are shown */
         /* Of responses up to there, in a turn that has not ended. */
         int64_t open_tokens, open_cost_microusd;

@@ -144,7 +144,9 @@ static void report(struct world *w, const char *session, const char *type, const
 #define ANSWER(id) \
         "\"metadata\":{\"approval_id\":\"" id "\",\"decision\":\"allow\",\"by\":\"desk\"}"
 
-#define USAGE(n, more) "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
+#define USAGE(n, more)       "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
+
+#define EVENT(type, members) "{\"session_id\":\"s\",\"event_type\":\"" type "\"," members "}"
 
 /* ---- what is seen ---- */
 
@@ -1133,24 +1135,54 @@ static void a_chat_that_cannot_be_asked_about_is_asked_again(void **state)
         assert_int_equal(w->g->threads_asked, 2);
 }
 
-static void a_message_that_was_deleted_is_followed_by_another(void **state)
+/* The message with the calls gets a second one, which the platform refuses. */
+static void refuse_edit(struct world *w, enum error_kind kind)
 {
-        struct world *w = *state;
         unsigned at;
 
         report(w, "s", "session_start", START);
+        report(w, "s", "turn_end", USAGE("20", ",\"final\":false"));
         report(w, "s", "tool_call", CALL("1"));
-        seen(w);
+        ASSERT_HAS(seen(w), "send[p2] 🛠️ Tool Execution: bash\n");
         w->g->auto_send = false;
         at = w->g->sent_count;
-        report(w, "s", "tool_call", CALL("2"));
-        rig_until(w->g, &w->g->sent_count, at + 1);
+        post(w, "[" EVENT("turn_end", USAGE("3", ",\"final\":false")) "," EVENT("tool_call",
+                                                                                CALL("2")) "]");
+        /* also one that counts the responses */
+        rig_until(w->g, &w->g->sent_count, at + 2);
         w->g->auto_send = true;
-        rig_result(w->g, at, SEND_REJECTED, ERR_MISSING, -1);
-        settle(w);
-        seen(w);
+        for (; at < w->g->sent_count; at++) {
+                bool root = strstr(w->g->sent[at].title, "💻") != NULL;
+
+                rig_result(w->g, at, root ? SEND_DONE : SEND_REJECTED, root ? ERR_NONE : kind, -1);
+        }
+}
+
+static void a_message_that_was_deleted_is_followed_by_another_with_all_of_it(void **state)
+{
+        struct world *w = *state;
+
+        refuse_edit(w, ERR_MISSING);
+        ASSERT_HAS(seen(w), "\nsend[p2] 🛠️ 2 tool calls\n");
         report(w, "s", "tool_call", CALL("3"));
-        ASSERT_SEEN(w, "send[p2] 🛠️ Tool Execution: bash\n");
+        ASSERT_SEEN(w, "edit[p2] 🛠️ 3 tool calls\n");
+        report(w, "s", "turn_end", USAGE("1", ""));
+        ASSERT_HAS(seen(w), "Turn Completed");
+        ASSERT_HAS(newest_payload(w), "\"Tokens Used\",\"value\":\"24\"");
+}
+
+static void what_an_edit_could_not_show_is_in_the_next_message(void **state)
+{
+        struct world *w = *state;
+
+        refuse_edit(w, ERR_REFUSED);
+        ASSERT_HAS(seen(w), "\nsend[p2] 🛠️ Tool Execution: bash\n");
+        report(w, "s", "tool_call", CALL("3"));
+        ASSERT_SEEN(w, "edit[p2] 🛠️ 2 tool calls\n");
+        report(w, "s", "turn_end", USAGE("1", ""));
+        ASSERT_HAS(seen(w), "Turn Completed");
+        ASSERT_HAS(newest_payload(w), "\"Tokens Used\",\"value\":\"24\"");
+        assert_int_equal(totals(w).calls, 3);
 }
 
 int main(void)
@@ -1192,7 +1224,8 @@ int main(void)
                 CASE(a_refused_first_message_ends_it_until_it_is_linked_again),
                 CASE(a_chat_that_is_not_there_ends_it_until_it_is_linked_again),
                 CASE(a_chat_that_cannot_be_asked_about_is_asked_again),
-                CASE(a_message_that_was_deleted_is_followed_by_another),
+                CASE(a_message_that_was_deleted_is_followed_by_another_with_all_of_it),
+                CASE(what_an_edit_could_not_show_is_in_the_next_message),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
