@@ -173,7 +173,7 @@ static void publish(struct session_view *v)
                 free(round->messages[i]);
         }
         round->message_count = 0;
-        round->changed = round->links = round->linked = false;
+        round->changed = round->links = round->linked = round->settles = false;
 }
 
 static void on_written(void *arg, const struct error *err)
@@ -229,7 +229,8 @@ static void on_submitted(void *arg, const struct outbox_receipt *receipt)
         if (receipt->error.kind == ERR_NONE) {
                 view_step_done(step, receipt->delivery, &round->row);
                 round->changed = false; /* its transaction wrote the row */
-                v->sent[v->sent_count++] = receipt->delivery;
+                if (!view_step_is_elsewhere(step))
+                        v->sent[v->sent_count++] = receipt->delivery;
                 r->stats.shown += step->kind == STEP_PAGE || step->kind == STEP_ASK;
                 r->stats.edited += step->kind == STEP_PAGE_EDIT;
         } else {
@@ -249,7 +250,7 @@ static void submit_next(struct session_view *v)
                 view_outgoing(round, &round->steps[round->at], &out);
                 v->remote->writes++;
                 outbox_submit(v->remote->env.road, &out, on_submitted, v);
-        } else if (round->changed) {
+        } else if (round->changed || round->settles) {
                 store(v);
         } else {
                 finish(v);

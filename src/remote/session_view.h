@@ -42,25 +42,32 @@ struct view_account {
 #define VIEW_ACCOUNTS 8
 
 enum view_step_kind {
-        STEP_TOPIC,   /* a thread by its name, before the first message */
-        STEP_ROOT,    /* the first message */
-        STEP_THREAD,  /* a thread at the first message */
-        STEP_REOPEN,  /* the thread */
-        STEP_RENAME,  /* the thread */
-        STEP_ASK,     /* a question */
-        STEP_OUTCOME, /* an edit: what became of it */
-        STEP_PAGE,    /* a message */
+        STEP_TOPIC,    /* a thread by its name, before the first message */
+        STEP_ROOT,     /* the first message */
+        STEP_THREAD,   /* a thread at the first message */
+        STEP_REOPEN,   /* the thread */
+        STEP_RENAME,   /* the thread */
+        STEP_WITHDRAW, /* an edit of a question: it is asked in another place now */
+        STEP_ASK,      /* a question */
+        STEP_OUTCOME,  /* an edit: what became of it */
+        STEP_PAGE,     /* a message */
         STEP_PAGE_EDIT,
         STEP_ROOT_EDIT,
         STEP_CLOSE, /* the thread */
+};
+
+struct view_approval {
+        struct session_approval_row *row;
+        const char *decider;           /* their name; NULL: not known */
+        const char *adapter, *channel; /* where its message is; NULL: there is none to change */
+        bool settled;                  /* no message is needed for it */
 };
 
 struct view_step {
         struct view_round *round;
         enum view_step_kind kind;
         const struct page *page;
-        const struct session_approval_row *approval;
-        const char *decider; /* NULL: not known */
+        struct view_approval *approval;
         /* names what the message says then, of an approval or the root; of a thread its name */
         const char *shown;
 };
@@ -86,11 +93,10 @@ struct view_round {
         bool more;       /* events are left to read */
         int64_t counted; /* row.shown_seq as it was read */
         struct digest digest;
-        struct session_approval_row *approvals[VIEW_APPROVALS];
-        const char *deciders[VIEW_APPROVALS]; /* their names; NULL: not known */
-        bool settled[VIEW_APPROVALS];         /* no message is needed for it */
-        bool more_settled;                    /* so there may be further ones behind them */
+        struct view_approval approvals[VIEW_APPROVALS];
         size_t approval_count;
+        bool settles;      /* some of them */
+        bool more_settled; /* so there may be further ones behind them */
         struct view_person person;
         struct view_account accounts[VIEW_ACCOUNTS]; /* theirs */
         size_t account_count;
@@ -147,6 +153,8 @@ void view_round_free(struct view_round *round);
 void view_plan(struct view_round *round);
 /* Texts live in the round's arena. */
 void view_outgoing(struct view_round *round, struct view_step *step, struct outgoing *out);
+/* In a chat where the session is not shown: nothing waits for its end. */
+bool view_step_is_elsewhere(const struct view_step *step);
 /* The row as it is when the step is a delivery; also what the step's transaction writes. */
 void view_step_done(const struct view_step *step, int64_t delivery, struct session_view_row *row);
 /* The outbox refuses it for good. */

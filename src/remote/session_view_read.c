@@ -315,17 +315,41 @@ static int read_person(struct store_tx *tx, struct view_round *v, struct error *
 
 /* ---- what happened ---- */
 
+/* The message of a question, which may be in a chat where the session was shown before. */
+static int read_asked(struct store_tx *tx, struct view_round *v, struct view_approval *a,
+                      struct error *err)
+{
+        struct delivery_row *d;
+
+        if (a->row->delivery == 0)
+                return 0;
+        if (delivery_row_get(tx, a->row->delivery, &d, err) < 0)
+                return -1;
+        if (d && (d->state == DELIVERY_SENT || is_under_way(d))) {
+                a->adapter = arena_strdup(&v->arena, d->adapter);
+                a->channel = arena_strdup(&v->arena, d->channel);
+        }
+        free(d);
+        return 0;
+}
+
 static int read_approvals(struct store_tx *tx, struct view_round *v, struct error *err)
 {
-        struct store_stmt *s = session_approval_row_list_behind(tx, v->session->id, VIEW_APPROVALS);
+        struct store_stmt *s =
+                session_approval_row_list_behind(tx, v->session->id, v->row.root, VIEW_APPROVALS);
         struct session_approval_row row;
         int64_t person;
         int rc;
 
         while ((rc = session_approval_row_next(s, &row, err)) == 1)
-                v->approvals[v->approval_count++] = session_approval_row_dup(&row);
-        for (size_t i = 0; rc >= 0 && i < v->approval_count; i++)
-                rc = read_name(tx, v, v->approvals[i]->decided_by, &person, &v->deciders[i], err);
+                v->approvals[v->approval_count++].row = session_approval_row_dup(&row);
+        for (size_t i = 0; rc >= 0 && i < v->approval_count; i++) {
+                struct view_approval *a = &v->approvals[i];
+
+                rc = read_asked(tx, v, a, err);
+                if (rc == 0)
+                        rc = read_name(tx, v, a->row->decided_by, &person, &a->decider, err);
+        }
         return rc;
 }
 
@@ -414,7 +438,8 @@ static int write_settled(struct store_tx *tx, const struct session_approval_row 
                          struct error *err)
 {
         char *shown = session_card_outcome(a);
-        int rc = session_approval_row_set_shown(tx, a->id, a->delivery, shown, err);
+        int rc = session_approval_row_set_shown(tx, a->id, a->delivery,
+                                                shown ? shown : SESSION_APPROVAL_UNASKED, err);
 
         free(shown);
         return rc;
@@ -428,7 +453,7 @@ int view_write(struct store_tx *tx, void *arg, struct error *err)
         if (session_view_row_put(tx, &v->row, err) < 0 || (v->links && write_link(tx, v, err) < 0))
                 return -1;
         for (size_t i = 0; i < v->approval_count; i++)
-                if (v->settled[i] && write_settled(tx, v->approvals[i], err) < 0)
+                if (v->approvals[i].settled && write_settled(tx, v->approvals[i].row, err) < 0)
                         return -1;
         for (size_t i = 0; i < v->message_count; i++)
                 if (session_message_row_insert(
@@ -449,7 +474,7 @@ void view_round_free(struct view_round *v)
                 return;
         digest_release(&v->digest);
         for (size_t i = 0; i < v->approval_count; i++)
-                free(v->approvals[i]);
+                free(v->approvals[i].row);
         for (size_t i = 0; i < v->message_count; i++)
                 free(v->messages[i]);
         bus_batch_release(&v->batch);

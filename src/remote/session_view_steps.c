@@ -106,8 +106,11 @@ static char *approval_card(struct view_round *v, const struct view_step *step)
 {
         struct session_card_place place = place_of(v);
 
-        place.ways_to_answer = ways_to_answer(v, step->approval);
-        return session_card_approval(v->session, step->approval, step->decider, &place);
+        place.ways_to_answer = step->kind == STEP_WITHDRAW
+                                       ? "The session has moved, and asks in its new place."
+                                       : ways_to_answer(v, step->approval->row);
+        return session_card_approval(v->session, step->approval->row, step->approval->decider,
+                                     &place);
 }
 
 /* ---- planning ---- */
@@ -120,26 +123,35 @@ static struct view_step *add(struct view_round *v, enum view_step_kind kind)
         return step;
 }
 
+/* No message is needed for it any more. */
+static void settle(struct view_round *v, struct view_approval *a)
+{
+        a->settled = v->settles = true;
+        v->more_settled = v->more_settled || v->approval_count == VIEW_APPROVALS;
+}
+
+static bool can_change(const struct view_round *v, const struct view_approval *a)
+{
+        return a->adapter &&
+               (road_abilities(v->view->remote->env.road, a->adapter) & ADAPTER_EDITS);
+}
+
 static void plan_approvals(struct view_round *v)
 {
         for (size_t i = 0; i < v->approval_count; i++) {
-                const struct session_approval_row *a = v->approvals[i];
-                char *shown = session_card_outcome(a);
-                struct view_step *step = NULL;
+                struct view_approval *a = &v->approvals[i];
+                char *shown = session_card_outcome(a->row);
+                struct view_step *edit =
+                        can_change(v, a) ? add(v, shown ? STEP_OUTCOME : STEP_WITHDRAW) : NULL;
 
-                if (!shown)
-                        step = add(v, STEP_ASK);
-                else if (a->delivery > 0 && (v->can & ADAPTER_EDITS))
-                        step = add(v, STEP_OUTCOME);
-                else
-                        v->settled[i] = v->changed = true;
-                v->more_settled =
-                        v->more_settled || (v->settled[i] && v->approval_count == VIEW_APPROVALS);
-                if (step) {
-                        step->approval = a;
-                        step->decider = v->deciders[i];
-                        step->shown = arena_strdup(&v->arena, shown);
+                if (edit) {
+                        edit->approval = a;
+                        edit->shown = arena_strdup(&v->arena, shown);
+                } else if (shown) {
+                        settle(v, a);
                 }
+                if (!shown)
+                        add(v, STEP_ASK)->approval = a;
                 free(shown);
         }
 }
@@ -279,7 +291,7 @@ static void add_headline(const struct view_round *v, const struct view_step *ste
         char *line = NULL;
 
         if (v->can & ADAPTER_CARDS)
-                line = step->kind == STEP_ASK ? session_card_question(step->approval)
+                line = step->kind == STEP_ASK ? session_card_question(step->approval->row)
                                               : session_card_headline(step->page);
         if (line)
                 buf_addf(text, " %s", line);
@@ -318,9 +330,19 @@ static void show_page(const struct view_round *v, const struct page *p, int64_t 
                 show_up_to(p, row);
 }
 
+bool view_step_is_elsewhere(const struct view_step *step)
+{
+        const struct session_view_row *row = &step->round->row;
+        const struct view_approval *a = step->approval;
+
+        return a && step->kind != STEP_ASK &&
+               (strcmp(a->adapter, row->adapter) != 0 || strcmp(a->channel, row->channel) != 0);
+}
+
 void view_step_done(const struct view_step *step, int64_t delivery, struct session_view_row *row)
 {
-        row->last = delivery;
+        if (!view_step_is_elsewhere(step))
+                row->last = delivery;
         row->used_ms = step->round->now_ms;
         switch (step->kind) {
         case STEP_TOPIC:
@@ -350,6 +372,7 @@ void view_step_done(const struct view_step *step, int64_t delivery, struct sessi
         case STEP_PAGE_EDIT:
                 show_page(step->round, step->page, row->page, row);
                 break;
+        case STEP_WITHDRAW:
         case STEP_ASK:
         case STEP_OUTCOME:
                 break;
@@ -360,7 +383,7 @@ void view_step_done(const struct view_step *step, int64_t delivery, struct sessi
 static int write_step(struct store_tx *tx, void *arg, int64_t delivery, struct error *err)
 {
         const struct view_step *step = arg;
-        const struct session_approval_row *a = step->approval;
+        const struct session_approval_row *a = step->approval ? step->approval->row : NULL;
         struct session_view_row row = step->round->row;
 
         view_step_done(step, delivery, &row);
@@ -409,7 +432,7 @@ static const char *approval_buttons(struct view_round *v, const struct session_a
 
 static void make_question(struct view_round *v, const struct view_step *step, struct outgoing *out)
 {
-        const struct session_approval_row *a = step->approval;
+        const struct session_approval_row *a = step->approval->row;
 
         out->class = PACE_APPROVAL;
         out->buttons = approval_buttons(v, a);
@@ -426,6 +449,16 @@ static void make_edit(struct view_round *v, int64_t delivery, char *card, struct
         out->thread = NULL;
         out->in_thread_of = 0;
         set_card(v, out, card);
+}
+
+/* It may be in a chat where the session was shown before. */
+static void make_approval_edit(struct view_round *v, const struct view_step *step,
+                               struct outgoing *out)
+{
+        make_edit(v, step->approval->row->delivery, approval_card(v, step), out);
+        out->adapter = step->approval->adapter;
+        out->channel = step->approval->channel;
+        out->buttons = "[]";
 }
 
 void view_outgoing(struct view_round *v, struct view_step *step, struct outgoing *out)
@@ -463,9 +496,9 @@ void view_outgoing(struct view_round *v, struct view_step *step, struct outgoing
         case STEP_ASK:
                 make_question(v, step, out);
                 break;
+        case STEP_WITHDRAW:
         case STEP_OUTCOME:
-                make_edit(v, step->approval->delivery, approval_card(v, step), out);
-                out->buttons = "[]";
+                make_approval_edit(v, step, out);
                 break;
         case STEP_PAGE:
                 set_card(v, out, page_card(v, step->page));
@@ -512,10 +545,13 @@ void view_step_refused(struct view_step *step, const struct error *err)
         case STEP_RENAME:
                 v->row.named = step->shown;
                 break;
-        case STEP_TOPIC:
-        case STEP_THREAD:
         case STEP_ASK:
         case STEP_OUTCOME:
+                settle(v, step->approval);
+                break;
+        case STEP_TOPIC:
+        case STEP_THREAD:
+        case STEP_WITHDRAW:
                 break;
         }
 }

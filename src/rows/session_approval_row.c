@@ -117,14 +117,15 @@ int session_approval_row_find(struct store_tx *tx, int64_t session, const char *
 }
 
 struct store_stmt *session_approval_row_list_behind(struct store_tx *tx, int64_t session,
-                                                    int64_t limit)
+                                                    int64_t since, int64_t limit)
 {
         return sql_query(tx,
                          SELECT_APPROVALS " WHERE session = ?1 AND (shown IS NULL"
-                                          " AND (delivery IS NULL OR state <> 'open')"
+                                          " AND (delivery IS NULL OR delivery < ?2"
+                                          " OR state <> 'open')"
                                           " OR shown <> state || ' ' || coalesce(decided_by, ''))"
-                                          " ORDER BY id LIMIT ?2",
-                         SQL_INT(session), SQL_INT(limit));
+                                          " ORDER BY id LIMIT ?3",
+                         SQL_INT(session), SQL_INT(since), SQL_INT(limit));
 }
 
 struct store_stmt *session_approval_row_list_open(struct store_tx *tx, int64_t session)

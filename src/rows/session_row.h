@@ -164,6 +164,8 @@ int session_command_row_next_given(struct store_stmt *s, struct session_command_
 
 /* decided_by of what was open when its session ended. */
 #define SESSION_DECIDED_BY_END "session_end"
+/* `shown` of an open one that its chat refuses to show. */
+#define SESSION_APPROVAL_UNASKED "open "
 
 struct session_approval_row {
         int64_t id; /* shown as "sap-N" */
@@ -178,8 +180,9 @@ struct session_approval_row {
         int64_t expires_ms; /* 0: not said */
         int64_t ended_ms;   /* 0: it is open */
         int64_t delivery;   /* the message that asks; 0: none yet */
-        const char *shown;  /* what that message says: the state, and by whom; NULL: the question */
-        const char *note;   /* why it was decided so; NULL: not said */
+        /* what that message says: the state, and by whom; NULL: the question */
+        const char *shown;
+        const char *note; /* why it was decided so; NULL: not said */
 };
 
 /* 1: added, *id set; 0: it is known; -1. id, state and what follows its end are not read. */
@@ -202,9 +205,12 @@ int session_approval_row_close(struct store_tx *tx, int64_t session, const char 
 /* Which message shows it, and what that says; see the fields. */
 int session_approval_row_set_shown(struct store_tx *tx, int64_t id, int64_t delivery,
                                    const char *shown, struct error *err);
-/* Those of a session that their message does not show as they are, oldest first. */
+/*
+ * Those of a session that their message does not show as they are, and open ones that were asked
+ * before the delivery `since`; oldest first.
+ */
 struct store_stmt *session_approval_row_list_behind(struct store_tx *tx, int64_t session,
-                                                    int64_t limit);
+                                                    int64_t since, int64_t limit);
 /* Open ones that were asked in a chat. */
 struct store_stmt *session_approval_row_list_open(struct store_tx *tx, int64_t session);
 /* Open ones that nobody answered by then, oldest first. */

@@ -821,6 +821,83 @@ static void a_question_behind_many_that_ask_nobody_is_asked(void **state)
         ASSERT_HAS(seen(w), "✋ Approval needed: bash\n");
 }
 
+static void a_question_moves_with_its_session(void **state)
+{
+        struct world *w = *state;
+        const char *text;
+
+        report(w, "s", "session_start", START);
+        report(w, "s", "approval_request", ASK("x"));
+        ASSERT_HAS(seen(w), "send[p2] ✋ Approval needed: bash\n");
+        link_to(w, "d", "9");
+        text = seen(w);
+        ASSERT_HAS(text, "send[9] 💻 fix it\n");
+        ASSERT_HAS(text, "edit[p2] ✋ Approval needed: bash\n");
+        ASSERT_HAS(text, "send[9] ✋ Approval needed: bash\n");
+        ASSERT_HAS(rig_text(w->g, "payload FROM deliveries WHERE kind = 'edit'"),
+                   "asks in its new place.\",\"fields\"");
+        ASSERT_HAS(rig_text(w->g, "payload FROM deliveries WHERE kind = 'edit'"), "\"buttons\":[]");
+        assert_int_equal(rig_count(w->g, "session_approvals WHERE state = 'open'"), 1);
+        restart(w);
+        ASSERT_SEEN(w, "");
+        report(w, "s", "approval_resolved", ANSWER("x"));
+        ASSERT_SEEN(w, "edit[9] ✅ Allowed: bash\n");
+}
+
+static void what_was_decided_shows_where_it_was_asked(void **state)
+{
+        struct world *w = *state;
+        struct chat_key chat = { ADAPTER, "d", "9" };
+        char members[200];
+        const char *text;
+
+        report(w, "s", "session_start", START);
+        for (int i = 0; i < VIEW_APPROVALS; i++) {
+                snprintf(members, sizeof(members), "\"metadata\":{\"approval_id\":\"a%d\"}", i);
+                report(w, "s", "approval_request", members);
+        }
+        seen(w);
+        assert_int_equal(store_write_now(w->g->store, link_elsewhere, &chat, NULL), 0);
+        for (int i = 0; i < VIEW_APPROVALS; i++) {
+                snprintf(members, sizeof(members), "\"metadata\":{\"approval_id\":\"a%d\"}", i);
+                report(w, "s", "approval_resolved", members);
+        }
+        text = seen(w);
+        ASSERT_HAS(text, "send[9] 💻 fix it\n");
+        ASSERT_HAS(text, "edit[p2] ⛔ Refused: a tool\n");
+        report(w, "s", "approval_request", ASK("x"));
+        ASSERT_SEEN(w, "send[9] ✋ Approval needed: bash\n");
+}
+
+static void a_question_that_is_refused_holds_up_no_other(void **state)
+{
+        struct world *w = *state;
+        struct session_approval_row asked = { .id = 1, .state = "open" };
+        struct view_round round = { .row = { .session = 1, .adapter = ADAPTER, .channel = "c" },
+                                    .approvals = { { .row = &asked } },
+                                    .approval_count = 1 };
+        struct view_step step = { .round = &round,
+                                  .kind = STEP_ASK,
+                                  .approval = &round.approvals[0] };
+        struct error err = { .kind = ERR_INVALID };
+
+        w->g->adapters_down = true;
+        report(w, "s", "session_start", START);
+        report(w, "s", "approval_request", ASK("x"));
+        rig_until_count(w->g, "session_approvals", 1);
+        view_step_refused(&step, &err);
+        assert_true(round.settles);
+        assert_int_equal(store_write_now(w->g->store, view_write, &round, NULL), 0);
+        w->g->adapters_down = false;
+        restart(w);
+        seen(w);
+        assert_int_equal(rig_count(w->g, "deliveries WHERE payload LIKE '%✋%'"), 0);
+        report(w, "s", "approval_request", ASK("y"));
+        ASSERT_HAS(seen(w), "✋ Approval needed: bash\n");
+        report(w, "s", "approval_resolved", ANSWER("x"));
+        ASSERT_SEEN(w, "");
+}
+
 static void a_question_without_an_answer_expires(void **state)
 {
         struct world *w = *state;
@@ -1213,6 +1290,9 @@ int main(void)
                 CASE(what_was_decided_before_anybody_was_asked_asks_nobody),
                 CASE(the_end_of_a_session_is_that_of_its_questions),
                 CASE(a_question_behind_many_that_ask_nobody_is_asked),
+                CASE(a_question_moves_with_its_session),
+                CASE(what_was_decided_shows_where_it_was_asked),
+                CASE(a_question_that_is_refused_holds_up_no_other),
                 CASE(a_question_without_an_answer_expires),
                 CASE(who_decided_is_named),
                 CASE(people_hear_of_what_they_want),

@@ -201,13 +201,19 @@ static int show_approvals(struct store_tx *tx, void *arg, struct error *err)
                                            .expires_ms = 50 };
         int64_t id, first;
 
-#define BEHIND() count_approvals(session_approval_row_list_behind(tx, in.session, 10), err)
+#define BEHIND_SINCE(delivery) \
+        count_approvals(session_approval_row_list_behind(tx, in.session, delivery, 10), err)
+#define BEHIND() BEHIND_SINCE(0)
         (void)arg;
         session_approval_row_insert(tx, &in, &id, err);
         assert_int_equal(BEHIND(), 1); /* nobody was asked */
         assert_int_equal(count_approvals(session_approval_row_list_open(tx, in.session), err), 0);
+        session_approval_row_set_shown(tx, id, 0, SESSION_APPROVAL_UNASKED, err);
+        assert_int_equal(BEHIND(), 0); /* the chat refused it */
         session_approval_row_set_shown(tx, id, 77, NULL, err);
         assert_int_equal(BEHIND(), 0);
+        assert_int_equal(BEHIND_SINCE(77), 0);
+        assert_int_equal(BEHIND_SINCE(78), 1); /* it was asked in another place */
         assert_int_equal(count_approvals(session_approval_row_list_open(tx, in.session), err), 1);
         assert_int_equal(count_approvals(session_approval_row_list_due(tx, 49, 10), err), 0);
         assert_int_equal(count_approvals(session_approval_row_list_due(tx, 50, 10), err), 1);
@@ -225,9 +231,16 @@ static int show_approvals(struct store_tx *tx, void *arg, struct error *err)
         session_approval_row_insert(tx, &in, &id, err);
         session_approval_row_decide(tx, id, "deny", NULL, NULL, 9, err);
         session_approval_row_set_shown(tx, id, 0, "deny ", err);
-        assert_int_equal(BEHIND(), 0);
+        assert_int_equal(BEHIND_SINCE(78), 0);
+        /* decided after its chat refused it */
+        in.approval = "a3";
+        session_approval_row_insert(tx, &in, &id, err);
+        session_approval_row_set_shown(tx, id, 0, SESSION_APPROVAL_UNASKED, err);
+        session_approval_row_decide(tx, id, "deny", NULL, NULL, 9, err);
+        assert_int_equal(BEHIND(), 1);
         return 0;
 #undef BEHIND
+#undef BEHIND_SINCE
 }
 
 static void an_approval_is_behind_until_its_message_says_what_it_is(void **state)
