@@ -90,7 +90,8 @@ static bool is_shown(const struct remote *r, const struct session_row *row)
         return r->env.road && !r->quiet && r->started && (row->adapter || r->conf.channel);
 }
 
-static void wake(struct remote *r, int64_t session, const char *trace, bool urgent, bool fresh)
+static struct session_view *wake(struct remote *r, int64_t session, const char *trace, bool urgent,
+                                 bool fresh)
 {
         struct session_view *v = map_get(&r->views, trace);
         bool is_new = !v;
@@ -102,6 +103,7 @@ static void wake(struct remote *r, int64_t session, const char *trace, bool urge
         v->fresh = v->fresh || fresh;
         if (is_new || (v->state == VIEW_RESTING && urgent))
                 rest(v, urgent ? 0 : BURST_MS);
+        return v;
 }
 
 void session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh)
@@ -257,10 +259,17 @@ static void submit_next(struct session_view *v)
         }
 }
 
+/* Its messages are known and stored. */
+static void forget_sent(struct session_view *v)
+{
+        v->sent_count = 0;
+        v->inherits = false;
+}
+
 static void plan(struct session_view *v)
 {
         view_plan(v->round);
-        v->sent_count = 0;
+        forget_sent(v);
         if (v->round->step_count > 0)
                 v->submitted_ms = loop_now_ms(v->remote->env.loop);
         submit_next(v);
@@ -354,11 +363,11 @@ static void go_on(struct session_view *v)
         struct view_round *round = v->round;
 
         if (round->row.error) {
-                v->sent_count = 0;
+                forget_sent(v);
                 settle_down(v);
         } else if (!road_is_ready(r->env.road, round->row.adapter)) {
                 v->again = true;
-                v->sent_count = 0; /* the chat is not slow because its adapter was away */
+                forget_sent(v); /* the chat is not slow because its adapter was away */
                 end_round(v);
                 rest(v, AWAY_MS);
         } else {
@@ -417,6 +426,7 @@ static void look(struct session_view *v)
         round->default_channel = arena_strdup(&round->arena, r->conf.channel);
         memcpy(round->sent, v->sent, sizeof(v->sent));
         round->sent_count = v->sent_count;
+        round->inherits = v->inherits;
         v->again = v->heard = v->urgent = v->fresh = v->failed = false;
         v->round = round;
         r->writes++;
@@ -535,7 +545,7 @@ void session_views_start(struct remote *r)
         if (store_read_now(r->env.store, read_recent, all, &err) < 0)
                 log_error("cannot read which sessions are to be shown", LOG_S("why", err.text));
         for (size_t i = 0; i < all->count; i++) {
-                wake(r, all->items[i].session, all->items[i].trace, false, true);
+                wake(r, all->items[i].session, all->items[i].trace, false, true)->inherits = true;
                 free(all->items[i].trace);
         }
         free(all);

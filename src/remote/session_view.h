@@ -28,6 +28,7 @@
 #define VIEW_APPROVALS 4 /* in one round */
 #define VIEW_STEPS     (4 + 2 * VIEW_APPROVALS + DIGEST_ROOM + 4)
 #define VIEW_SENT      VIEW_STEPS
+#define VIEW_MESSAGES  (VIEW_SENT + 2 + VIEW_APPROVALS)
 
 /* Whom its messages concern, and what they want to hear. */
 struct view_person {
@@ -83,6 +84,7 @@ struct view_round {
         const char *default_adapter, *default_channel;
         int64_t sent[VIEW_SENT]; /* deliveries of the round before */
         size_t sent_count;
+        bool inherits; /* what the last run of the daemon sent may not be known */
         /* what was read */
         struct session_row *session; /* NULL: it is gone */
         struct session_view_row row; /* strings are in the arena */
@@ -100,7 +102,7 @@ struct view_round {
         struct view_person person;
         struct view_account accounts[VIEW_ACCOUNTS]; /* theirs */
         size_t account_count;
-        char *messages[VIEW_SENT]; /* ids of messages in a chat without threads */
+        char *messages[VIEW_MESSAGES]; /* ids of messages in a chat without threads */
         size_t message_count;
         /* what is done */
         enum chat_threads threads;
@@ -133,6 +135,7 @@ struct session_view {
         bool fresh;
         bool slow;   /* the chat takes messages slower than they come */
         bool failed; /* the round could not be finished */
+        bool inherits;
         struct timer *timer;
         struct view_round *round;
         struct view_question *question;

@@ -210,20 +210,55 @@ static int settle_all(struct store_tx *tx, struct view_round *v, struct error *e
         return settle(tx, v, root, settle_root, err);
 }
 
-/* The ids of messages that a reply can name. */
-static int read_messages(struct store_tx *tx, struct view_round *v, struct error *err)
+static int read_message(struct store_tx *tx, struct view_round *v, int64_t id, struct error *err)
 {
         struct delivery_row *d;
 
+        if (v->message_count == VIEW_MESSAGES || id <= 0)
+                return 0;
+        if (delivery_row_get(tx, id, &d, err) < 0)
+                return -1;
+        if (d && d->state == DELIVERY_SENT && d->kind == DELIVER_SEND && d->platform_id &&
+            same(d->trace, v->session->trace) && same(d->adapter, v->row.adapter) &&
+            same(d->channel, v->row.channel))
+                v->messages[v->message_count++] = mem_strdup(d->platform_id);
+        free(d);
+        return 0;
+}
+
+/* Those that still matter, and of the last round, which were not stored if the run ended then. */
+static int read_inherited(struct store_tx *tx, struct view_round *v, struct error *err)
+{
+        struct store_stmt *s = session_approval_row_list_open(tx, v->session->id);
+        struct session_approval_row asked;
+        int64_t questions[VIEW_APPROVALS];
+        size_t count = 0;
+        int rc;
+
+        while ((rc = session_approval_row_next(s, &asked, err)) == 1)
+                questions[count++ % VIEW_APPROVALS] = asked.delivery;
+        if (rc < 0 || read_message(tx, v, v->row.root, err) < 0 ||
+            read_message(tx, v, v->row.page, err) < 0)
+                return -1;
+        for (size_t i = 0; i < count && i < VIEW_APPROVALS; i++)
+                if (read_message(tx, v, questions[i], err) < 0)
+                        return -1;
+        for (int64_t id = v->row.last - VIEW_STEPS + 1; id <= v->row.last; id++)
+                if (read_message(tx, v, id, err) < 0)
+                        return -1;
+        return 0;
+}
+
+/* The ids of messages that a reply can name. */
+static int read_messages(struct store_tx *tx, struct view_round *v, struct error *err)
+{
         if (v->row.own_thread || v->row.thread || v->row.place > 0)
                 return 0;
-        for (size_t i = 0; i < v->sent_count; i++) {
-                if (delivery_row_get(tx, v->sent[i], &d, err) < 0)
+        for (size_t i = 0; i < v->sent_count; i++)
+                if (read_message(tx, v, v->sent[i], err) < 0)
                         return -1;
-                if (d && d->state == DELIVERY_SENT && d->kind == DELIVER_SEND && d->platform_id)
-                        v->messages[v->message_count++] = mem_strdup(d->platform_id);
-                free(d);
-        }
+        if (v->inherits && read_inherited(tx, v, err) < 0)
+                return -1;
         v->changed = v->changed || v->message_count > 0;
         return 0;
 }

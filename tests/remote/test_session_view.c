@@ -284,6 +284,34 @@ static void without_threads_a_reply_says_which_session_is_meant(void **state)
         assert_int_equal(session_links_find(w->r, &chat, "p2", &owner), 0);
 }
 
+static void a_kill_before_the_messages_are_known_forgets_none(void **state)
+{
+        struct world *w = *state;
+        struct chat_key chat = { ADAPTER, "c", NULL };
+        const char *owner;
+        char id[32];
+
+        w->g->threads = CHAT_NO_THREADS;
+        report(w, "s", "session_start", START);
+        report(w, "s", "approval_request", ASK("x"));
+        settle(w);
+        post(w, "[" EVENT("error", "\"content\":\"x\"") "," EVENT(
+                        "turn_end", "\"content\":\"x\"") "," EVENT("tool_call", CALL("1")) "]");
+        ASSERT_SEEN(w, "send 💻 fix it\nsend ✋ Approval needed: bash\nedit 💻 fix it\n"
+                       "send ❌ Error\nsend ✅ Turn Completed\n"
+                       "send 🛠️ Tool Execution: bash\n");
+        rig_update(w->g, "session_messages SET message = 'x' || id, created_ms = ?1", 1, 0);
+        restart(w);
+        settle(w);
+        for (unsigned i = 0; i < w->g->sent_count; i++) {
+                snprintf(id, sizeof(id), "p%lld", (long long)w->g->sent[i].delivery);
+                if (strcmp(w->g->sent[i].kind, "send") == 0 &&
+                    session_links_find(w->r, &chat, id, &owner) != 1)
+                        fail_msg("'%s' is not known", w->g->sent[i].title);
+        }
+        ASSERT_SEEN(w, "");
+}
+
 static void threads_may_be_turned_off(void **state)
 {
         struct world *w = *state;
@@ -1270,6 +1298,7 @@ int main(void)
                 CASE(a_session_gets_a_thread_at_its_first_message),
                 CASE(a_forum_gets_a_topic_first),
                 CASE(without_threads_a_reply_says_which_session_is_meant),
+                CASE(a_kill_before_the_messages_are_known_forgets_none),
                 CASE(threads_may_be_turned_off),
                 CASE(a_thread_that_cannot_begin_leaves_the_channel),
                 CASE(a_topic_that_is_refused_leaves_the_channel),
