@@ -17,6 +17,7 @@
 #define ERROR_CHARS  1500
 #define NOTE_CHARS   200
 #define NAME_CHARS   60
+#define TOOK_MAX_MS  ((int64_t)366 * 86400000) /* more is a mistake of the program */
 
 /* ---- pages ---- */
 
@@ -253,6 +254,13 @@ static bool is_gone(const struct page *p)
         return p->line_count > PAGE_LINES;
 }
 
+static int64_t took_ms(const json_t *metadata, int64_t unknown)
+{
+        int64_t ms = json_int(metadata, "durationMs", unknown);
+
+        return ms >= 0 && ms <= TOOK_MAX_MS ? ms : unknown;
+}
+
 static struct page *add_result(struct digest *d, const struct said *s)
 {
         struct page *last = d->count > 0 ? &d->pages[d->count - 1] : NULL;
@@ -274,7 +282,7 @@ static struct page *add_result(struct digest *d, const struct said *s)
                 c->is_late = true;
         }
         c->state = blocked ? CALL_BLOCKED : failed ? CALL_FAILED : CALL_DONE;
-        c->took_ms = json_int(s->metadata, "durationMs", -1);
+        c->took_ms = took_ms(s->metadata, -1);
         take(&c->output, session_text_short(s->content, OUTPUT_CHARS));
         p->failed += c->state != CALL_DONE;
         return p;
@@ -306,7 +314,7 @@ static struct page *add_turn(struct digest *d, const struct said *s)
         p->tokens = d->tokens;
         p->cost_microusd = d->cost_microusd;
         d->tokens = d->cost_microusd = 0;
-        p->took_ms = json_int(s->metadata, "durationMs", 0);
+        p->took_ms = took_ms(s->metadata, 0);
         p->pending = pending_text(json_object_get(s->metadata, "pending"));
         p->text = session_text_short(s->content, ANSWER_CHARS);
         if (strcmp(outcome, "completed") != 0)

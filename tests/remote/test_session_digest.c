@@ -439,6 +439,10 @@ static void odd_payloads_do_no_harm(void **state)
                 "{\"content\":7,\"toolName\":[],\"metadata\":\"x\"}",
                 "{\"metadata\":{\"toolCallId\":5,\"usage\":[],\"pending\":{}}}",
                 "{\"metadata\":{\"durationMs\":\"x\"}}",
+                "{\"metadata\":{\"durationMs\":9223372036854775807}}",
+                "{\"metadata\":{\"durationMs\":9223372036854775807}}",
+                "{\"metadata\":{\"durationMs\":-9223372036854775808}}",
+                "{\"metadata\":{\"durationMs\":-9223372036854775808}}",
                 "{\"content\":\"\\u0000\\ud83d\"}"
         };
         static const char *const types[] = { "tool_call",   "tool_result", "turn_end",
