@@ -15,13 +15,15 @@
  * evenly. A plain bucket would allow nearly twice the limit in a minute.
  */
 
-#define MINUTE_MS   60000.0
-#define AT_ONCE     0.25 /* of a minute's budget */
-#define IDLE_EXTRA  1.0
-#define FINAL_NEED  1.0
-#define LESSER_NEED 2.0
-#define ROUNDING    1e-9
-#define SWEEP_LEAST 512
+#define MINUTE_MS    60000.0
+#define AT_ONCE      0.25 /* of a minute's budget */
+#define STRICT_RATE  0.75 /* of a second's, and what may go at once; */
+#define STRICT_BURST 0.2  /* the rest is for delays on the way, which move calls together */
+#define IDLE_EXTRA   1.0
+#define FINAL_NEED   1.0
+#define LESSER_NEED  2.0
+#define ROUNDING     1e-9
+#define SWEEP_LEAST  512
 
 struct rate {
         double per_ms; /* 0: no limit */
@@ -127,6 +129,12 @@ struct pace *pace_new(const struct pace_limits *limits)
         pace_set_limits(p, limits);
         p->adapter.level = full(&p->adapter_rate);
         return p;
+}
+
+struct pace_limits pace_strict(double per_second)
+{
+        return (struct pace_limits){ .per_second = per_second * STRICT_RATE,
+                                     .burst = per_second * STRICT_BURST };
 }
 
 void pace_free(struct pace *p)

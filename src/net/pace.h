@@ -24,6 +24,8 @@ struct pace_limits {
 enum pace_class { PACE_FINAL, PACE_APPROVAL, PACE_EDIT, PACE_TYPING }; /* falling importance */
 
 struct pace *pace_new(const struct pace_limits *limits);
+/* For platforms that count strictly: no more than per_second in any second, bursts included. */
+struct pace_limits pace_strict(double per_second);
 void pace_free(struct pace *p);
 void pace_set_limits(struct pace *p, const struct pace_limits *limits);
 /*

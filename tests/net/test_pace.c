@@ -56,6 +56,23 @@ static void a_burst_goes_at_once_and_no_more(void **state)
         pace_free(p);
 }
 
+static void a_strict_limit_holds_in_any_second(void **state)
+{
+        const struct pace_limits limits = pace_strict(50);
+        struct pace *p = pace_new(&limits);
+        int64_t sent[2000];
+        size_t count = 0;
+
+        (void)state;
+        for (int64_t now = 0; now < 30000; now += now % 7000 == 6000 ? 900 : 1) /* with pauses */
+                while (pace_take(p, "a", false, PACE_FINAL, now) == 0)
+                        sent[count++] = now;
+        assert_true(count > 1000); /* and it is no slower than three quarters of the limit */
+        for (size_t i = 50; i < count; i++)
+                assert_true(sent[i] - sent[i - 50] >= 1000);
+        pace_free(p);
+}
+
 static void edits_and_typing_leave_room_for_a_final_answer(void **state)
 {
         struct pace *p = pace_new(&(struct pace_limits){ .per_second = 3 });
@@ -304,6 +321,7 @@ int main(void)
                 cmocka_unit_test(the_first_go_at_once_and_the_next_waits),
                 cmocka_unit_test(no_limit_means_no_wait),
                 cmocka_unit_test(a_burst_goes_at_once_and_no_more),
+                cmocka_unit_test(a_strict_limit_holds_in_any_second),
                 cmocka_unit_test(edits_and_typing_leave_room_for_a_final_answer),
                 cmocka_unit_test(edits_are_sent_even_with_a_burst_of_one),
                 cmocka_unit_test(a_freeze_lasts_until_the_later_end),

@@ -319,6 +319,7 @@ void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid)
 struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
 {
         double rate = o->per_second == 0 ? PER_SECOND : o->per_second < 0 ? 0 : o->per_second;
+        const struct pace_limits global = pace_strict(rate);
         struct dc_rest *r = mem_zalloc(sizeof(*r));
         size_t n = strlen(o->base);
 
@@ -334,7 +335,7 @@ struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
         dc_rate_limits_init(&r->limits);
         LIST_INIT(&r->calls);
         call_queue_open(&r->queue, o->loop, &queue_ops, r);
-        r->global = pace_new(&(struct pace_limits){ .per_second = rate });
+        r->global = pace_new(&global);
         return r;
 }
 
