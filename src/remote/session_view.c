@@ -231,7 +231,7 @@ static void on_submitted(void *arg, const struct outbox_receipt *receipt)
         if (receipt->error.kind == ERR_NONE) {
                 view_step_done(step, receipt->delivery, &round->row);
                 round->changed = false; /* its transaction wrote the row */
-                if (!view_step_is_elsewhere(step))
+                if (view_step_is_awaited(step))
                         v->sent[v->sent_count++] = receipt->delivery;
                 r->stats.shown += step->kind == STEP_PAGE || step->kind == STEP_ASK;
                 r->stats.edited += step->kind == STEP_PAGE_EDIT;

@@ -156,8 +156,8 @@ void view_round_free(struct view_round *round);
 void view_plan(struct view_round *round);
 /* Texts live in the round's arena. */
 void view_outgoing(struct view_round *round, struct view_step *step, struct outgoing *out);
-/* In a chat where the session is not shown: nothing waits for its end. */
-bool view_step_is_elsewhere(const struct view_step *step);
+/* Does the view look again only when it has ended? Not where that says nothing of the chat. */
+bool view_step_is_awaited(const struct view_step *step);
 /* The row as it is when the step is a delivery; also what the step's transaction writes. */
 void view_step_done(const struct view_step *step, int64_t delivery, struct session_view_row *row);
 /* The outbox refuses it for good. */

@@ -256,10 +256,10 @@ void view_plan(struct view_round *v)
         }
         if (v->row.closed && active)
                 add(v, STEP_REOPEN);
-        if (active)
-                plan_name(v);
         plan_approvals(v);
         plan_pages(v);
+        if (active)
+                plan_name(v);
         if (!v->row.closed && !active && v->row.own_thread)
                 add(v, STEP_CLOSE);
         if (v->row.root > 0)
@@ -330,18 +330,20 @@ static void show_page(const struct view_round *v, const struct page *p, int64_t 
                 show_up_to(p, row);
 }
 
-bool view_step_is_elsewhere(const struct view_step *step)
+bool view_step_is_awaited(const struct view_step *step)
 {
         const struct session_view_row *row = &step->round->row;
         const struct view_approval *a = step->approval;
 
-        return a && step->kind != STEP_ASK &&
-               (strcmp(a->adapter, row->adapter) != 0 || strcmp(a->channel, row->channel) != 0);
+        if (step->kind == STEP_WITHDRAW || step->kind == STEP_OUTCOME) /* perhaps elsewhere */
+                return strcmp(a->adapter, row->adapter) == 0 &&
+                       strcmp(a->channel, row->channel) == 0;
+        return step->kind != STEP_RENAME;
 }
 
 void view_step_done(const struct view_step *step, int64_t delivery, struct session_view_row *row)
 {
-        if (!view_step_is_elsewhere(step))
+        if (view_step_is_awaited(step))
                 row->last = delivery;
         row->used_ms = step->round->now_ms;
         switch (step->kind) {

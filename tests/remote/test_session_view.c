@@ -498,6 +498,34 @@ static void a_thread_gets_the_title_once_that_is_known(void **state)
         ASSERT_HAS(seen(w), "change_thread[p2] fix all (ses-1)\n");
 }
 
+static void a_name_that_has_to_wait_holds_up_nothing(void **state)
+{
+        struct world *w = *state;
+        unsigned at;
+
+        report(w, "s", "session_start", UNTITLED);
+        seen(w);
+        w->g->auto_send = false;
+        at = w->g->sent_count;
+        report(w, "s", "session_update", TITLED);
+        rig_until(w->g, &w->g->sent_count, at + 2);
+        w->g->auto_send = true;
+        for (; at < w->told + 2; at++) {
+                bool name = strcmp(w->g->sent[at].kind, "change_thread") == 0;
+
+                rig_result(w->g, at, name ? SEND_RETRY : SEND_DONE, name ? ERR_NET : ERR_NONE,
+                           name ? 600000 : -1);
+        }
+        report(w, "s", "approval_request", ASK("x"));
+        rig_until(w->g, &w->g->sent_count, at + 1);
+        assert_string_equal(last(w)->title, "✋ Approval needed: bash");
+        report(w, "s", "turn_end", "\"content\":\"x\"");
+        rig_until_count(w->g, "deliveries WHERE state = 'sent' AND payload LIKE '%✅%'", 1);
+        assert_int_equal(rig_count(w->g, "deliveries WHERE kind = 'change_thread'"
+                                         " AND state = 'queued'"),
+                         1);
+}
+
 static void a_thread_of_others_keeps_its_name(void **state)
 {
         struct world *w = *state;
@@ -1306,6 +1334,7 @@ int main(void)
                 CASE(what_was_before_its_link_is_not_shown),
                 CASE(the_first_message_says_where_people_write),
                 CASE(a_thread_gets_the_title_once_that_is_known),
+                CASE(a_name_that_has_to_wait_holds_up_nothing),
                 CASE(a_thread_of_others_keeps_its_name),
                 CASE(work_is_one_message_that_grows),
                 CASE(what_is_shown_already_is_not_sent_again),

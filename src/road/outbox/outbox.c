@@ -662,9 +662,14 @@ static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struc
         return pace_take(a->pace, j->d.channel, group, j->d.class, now);
 }
 
-/* Must a wait for b? A late reply belongs to no turn, but has its trace. */
+/*
+ * Must a wait for b? A late reply belongs to no turn, but has its trace. A thread's name may have
+ * to wait for minutes, and its messages arrive whatever it is called.
+ */
 static bool is_related(const struct delivery_job *a, const struct delivery_job *b)
 {
+        if (b->d.kind == DELIVER_CHANGE_THREAD && a->d.kind != DELIVER_CHANGE_THREAD)
+                return false;
         return a->d.conversation == b->d.conversation || a->edits == b->d.id ||
                (a->d.trace && b->d.trace && strcmp(a->d.trace, b->d.trace) == 0);
 }
