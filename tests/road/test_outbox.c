@@ -11,6 +11,7 @@
 
 #include "../lib/gate.h"
 #include "../lib/road_rig.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -626,6 +627,36 @@ static void the_pace_of_a_channel_is_kept(void **state)
         rig_free(g);
 }
 
+static void an_edit_yields_to_messages_but_not_for_ever(void **state)
+{
+        struct rig *g = rig_new();
+        unsigned at = 0;
+        struct buf text;
+
+        (void)state;
+        buf_init(&text, 0);
+        for (int i = 0; i < 400; i++)
+                buf_addf(&text, "%s%d", i > 0 ? "|" : "", i);
+        g->pace = (struct pace_limits){ .per_channel_second = 20, .burst = 1 };
+        g->auto_send = true;
+        outbox_wake(g->road, "x");
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = text.data });
+        put(g, (struct outgoing){ .adapter = "x",
+                                  .channel = "c",
+                                  .thread = "t",
+                                  .kind = DELIVER_EDIT,
+                                  .message_id = "m1",
+                                  .text = "edit",
+                                  .class = PACE_EDIT });
+        do {
+                rig_until(g, &g->sent_count, ++at);
+        } while (strcmp(g->sent[at - 1].kind, "edit") != 0 && at < 400);
+        if (at < 20 || at == 400)
+                fail_msg("the edit was sent as number %u", at);
+        buf_release(&text);
+        rig_free(g);
+}
+
 static void too_many_open_deliveries_are_refused_with_a_reason(void **state)
 {
         struct rig *g = rig_new();
@@ -865,6 +896,7 @@ int main(void)
                 cmocka_unit_test(the_same_request_key_is_the_same_delivery),
                 cmocka_unit_test(a_journaled_delivery_is_sent_by_its_commit),
                 cmocka_unit_test(the_pace_of_a_channel_is_kept),
+                cmocka_unit_test(an_edit_yields_to_messages_but_not_for_ever),
                 cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
                 cmocka_unit_test(unconfirmed_sends_are_limited),
                 cmocka_unit_test(unconfirmed_answers_are_limited),

@@ -52,6 +52,7 @@ struct delivery_job {
         int64_t edits; /* the delivery whose message it changes, or in whose thread it is; 0: none
                         */
         int64_t due_mono;     /* not before */
+        int64_t yields_until; /* loop_now_ms; an edit goes after messages so long; 0: not set */
         int64_t delay_ms;     /* from creation to due */
         int64_t lease_ms;     /* of the last claim */
         int64_t expires_ms;   /* wall clock, as stored; 0: never */

@@ -23,6 +23,7 @@
 #define DRAFT_SECONDS  10 /* a draft is not worth a longer search: the answer follows */
 #define MARGIN_MS      5000
 #define SENDS_LEAST    4
+#define YIELD_MS       5000 /* for so long an edit leaves the budget to messages */
 
 /* ---- adapters and queues ---- */
 
@@ -651,15 +652,29 @@ static void claim(struct road *r, struct delivery_job *j)
         road_write(r, "delivery claim", write_claim, on_claimed, c);
 }
 
-/* Milliseconds until it may be sent. 0: now; takes it from the budget. */
-static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struct delivery_job *j)
+/*
+ * An edit yields to messages, but others wait behind it, and perhaps for its end: a busy chat would
+ * keep it for ever. A draft holds up nobody, and its text comes with the answer.
+ */
+static bool yields(const struct delivery_job *j)
 {
-        int64_t now = loop_now_ms(r->loop);
+        return j->d.class == PACE_EDIT && j->d.turn == 0;
+}
+
+/* Milliseconds until it may be sent. 0: now; takes it from the budget. */
+static int64_t take_budget(struct road *r, struct outbox_adapter *a, struct delivery_job *j)
+{
+        int64_t now = loop_now_ms(r->loop), wait, patience;
         bool group = r->platforms.channel_is_group(r->platforms.adapters, a->name, j->d.channel);
 
         if (j->due_mono > now)
                 return j->due_mono - now;
-        return pace_take(a->pace, j->d.channel, group, j->d.class, now);
+        if (j->yields_until == 0)
+                j->yields_until = now + YIELD_MS;
+        patience = j->yields_until - now;
+        wait = pace_take(a->pace, j->d.channel, group,
+                         yields(j) && patience <= 0 ? PACE_FINAL : j->d.class, now);
+        return yields(j) && patience > 0 && patience < wait ? patience : wait;
 }
 
 /*
