@@ -10,8 +10,9 @@
 #include "platform/markdown/md_dialect.h"
 
 #define ZERO_WIDTH "\xe2\x80\x8b" /* platforms refuse a field without a name or value */
-#define REST_MAX   40             /* units of the field that counts the others */
-#define OVERHEAD   24             /* units of markup around a part of a message */
+#define CUT_MARK   " (only the beginning)"
+#define REST_MAX   40 /* units of the field that counts the others */
+#define OVERHEAD   24 /* units of markup around a part of a message */
 #define TIME_SIZE  32
 
 static size_t length(const char *text, const struct card_limits *l)
@@ -19,13 +20,14 @@ static size_t length(const char *text, const struct card_limits *l)
         return utf8_length(text, strlen(text), l->unit);
 }
 
-static char *render(const char *text, bool is_line, size_t max, const struct card_limits *l)
+static char *render(const char *text, bool is_line, size_t max, const struct card_limits *l,
+                    bool *is_cut)
 {
         const struct markdown_limits limits = {
                 .dialect = l->dialect, .unit = l->unit, .max = max, .notifies_nobody = true
         };
 
-        return markdown_cut(text ? text : "", text ? strlen(text) : 0, is_line, &limits);
+        return markdown_cut(text ? text : "", text ? strlen(text) : 0, is_line, &limits, is_cut);
 }
 
 static char *render_footer(const char *text, const struct card_limits *l)
@@ -33,18 +35,31 @@ static char *render_footer(const char *text, const struct card_limits *l)
         struct card_limits plain = *l;
 
         plain.dialect = l->plain_footer ? MARKDOWN_PLAIN : l->dialect;
-        return render(text, true, l->footer, &plain);
+        return render(text, true, l->footer, &plain, NULL);
 }
 
-/* NULL instead of "", which would show nothing. */
-static char *render_shown(const char *text, bool is_line, size_t max, const struct card_limits *l)
+static char *or_zero_width(char *shown)
 {
-        char *shown = render(text, is_line, max, l);
-
         if (*shown)
                 return shown;
         free(shown);
         return mem_strdup(ZERO_WIDTH);
+}
+
+static char *render_value(const char *value, size_t max, const struct card_limits *l, bool *is_cut)
+{
+        return or_zero_width(render(value, false, max, l, is_cut));
+}
+
+/* A reader must not take a part of a value for all of it, such as a command to approve. */
+static char *render_name(const char *name, bool is_cut, const struct card_limits *l)
+{
+        const char *mark = is_cut ? CUT_MARK : "";
+        char *shown = render(name, true, l->name - strlen(mark), l, NULL);
+        char *marked = mem_printf("%s%s", shown, mark);
+
+        free(shown);
+        return or_zero_width(marked);
 }
 
 /* ---- the parts ---- */
@@ -79,14 +94,18 @@ static void fit_fields(struct card_text *t, const struct card *c, size_t budget,
                 return;
         while (fit > 0 && used + REST_MAX + l->overhead > budget)
                 used -= field_length(t, --fit, l);
+        if (fit < count) {
+                free(t->fields[fit].name);
+                t->fields[fit].name = render_name(c->fields[fit].name, true, l);
+        }
         room = budget - used;
         left = fit == count ? room
                             : length(t->fields[fit].name, l) + l->overhead + REST_MAX + l->overhead;
         if (room >= left + MARKDOWN_CUT_MIN) { /* a part of its value fits */
                 free(t->fields[fit].value);
                 t->fields[fit].value =
-                        render_shown(c->fields[fit].value, false,
-                                     room - left < l->value ? room - left : l->value, l);
+                        render_value(c->fields[fit].value,
+                                     room - left < l->value ? room - left : l->value, l, NULL);
                 fit++;
         }
         for (size_t i = fit; i < count; i++) {
@@ -104,14 +123,15 @@ void card_text_init(struct card_text *t, const struct card *c, const struct card
 {
         size_t budget = l->total, body, fields = 0;
 
-        *t = (struct card_text){ .title = render(c->title, true, l->title, l),
-                                 .body = render(c->body, false, l->body, l),
+        *t = (struct card_text){ .title = render(c->title, true, l->title, l, NULL),
+                                 .body = render(c->body, false, l->body, l, NULL),
                                  .footer = render_footer(c->footer, l) };
         for (size_t i = 0; i < c->field_count && fields <= budget; i++) { /* more cannot fit */
                 const struct card_field *f = &c->fields[i];
+                bool is_cut;
+                char *value = render_value(f->value, l->value, l, &is_cut);
 
-                add_field(t, render_shown(f->name, true, l->name, l),
-                          render_shown(f->value, false, l->value, l), f->is_inline);
+                add_field(t, render_name(f->name, is_cut, l), value, f->is_inline);
                 fields += field_length(t, i, l);
         }
         budget -= length(t->title, l) + length(t->footer, l);
@@ -123,7 +143,8 @@ void card_text_init(struct card_text *t, const struct card *c, const struct card
                 assert(most >= l->overhead + MARKDOWN_CUT_MIN);
                 free(t->body);
                 t->body = render(c->body, false,
-                                 most - l->overhead < l->body ? most - l->overhead : l->body, l);
+                                 most - l->overhead < l->body ? most - l->overhead : l->body, l,
+                                 NULL);
                 body = length(t->body, l) + l->overhead;
         }
         fit_fields(t, c, budget - body, l);

@@ -30,7 +30,7 @@ struct card_text {
         size_t field_count;
 };
 
-/* Fields that do not fit are counted in a last one. */
+/* A value that is cut says so in its name; fields that do not fit are counted in a last one. */
 void card_text_init(struct card_text *t, const struct card *c, const struct card_limits *limits);
 void card_text_release(struct card_text *t);
 

@@ -23,7 +23,7 @@
 
 #define HEADLINE_CHARS 120
 #define FOOTER_CHARS   40  /* of a name */
-#define ASKED_CHARS    900 /* of the input of a question; what any platform shows of a field */
+#define ASKED_CHARS    900 /* of the input of a question */
 #define USD_MICRO      1e6
 #define SECOND_MS      1000
 #define PRECISE_MS     10000 /* with a decimal */
@@ -520,16 +520,17 @@ char *session_card_approval(const struct session_row *row, const struct session_
                                     tool);
         d.card.color = open ? AMBER : allowed ? GREEN : RED;
         buf_init(&b, 0);
+        /* who decides must know that there is more, however long the reason is */
+        if (open && length > ASKED_CHARS)
+                buf_addf(&b,
+                         "⚠️ Only the beginning of the input is shown, %d of %zu characters.\n",
+                         ASKED_CHARS, length);
         if (a->reason) {
                 session_text_add_plain(&b, a->reason);
         } else {
                 buf_addf(&b, "The agent asks before it runs ");
                 session_text_add_plain(&b, tool);
         }
-        if (open && length > ASKED_CHARS) /* who decides must know that there is more */
-                buf_addf(&b,
-                         "\n⚠️ Only the beginning of the input is shown, %d of %zu characters.",
-                         ASKED_CHARS, length);
         if (!open) {
                 buf_addf(&b, "\n%s ", allowed ? "Allowed" : "Refused");
                 session_card_add_decider(&b, a->decided_by, by);

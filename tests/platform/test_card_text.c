@@ -157,6 +157,35 @@ static size_t embed_length(const json_t *e)
         return sum;
 }
 
+static void a_value_that_is_cut_says_so_in_its_name(void **state)
+{
+        const struct markdown_limits discord = { .dialect = MARKDOWN_DISCORD, .max = 2000 };
+        char *code = text_of(1100, '&'), *value = mem_printf("```\n%s\n```", code), *text;
+        struct card card = { .body = "b",
+                             .fields = { { "Input", value }, { "n", "v" } },
+                             .field_count = 2 };
+
+        (void)state;
+        text = card_text_message(&card, &telegram);
+        assert_non_null(strstr(text, "<b>Input (only the beginning)</b>\n<pre>&amp;"));
+        assert_non_null(strstr(text, "<b>n</b>: v"));
+        free(text);
+        /* what fits into a field may be too much for the message */
+        code[1000] = '\0';
+        free(value);
+        card.fields[0].value = value = mem_printf("```\n%s\n```", code);
+        text = card_text_message(&card, &discord);
+        assert_non_null(strstr(text, "**Input**\n"));
+        free(text);
+        card.body = code;
+        text = card_text_message(&card, &discord);
+        assert_non_null(strstr(text, "**Input (only the beginning)**\n"));
+        assert_true(utf8_length(text, strlen(text), UTF8_CODE_POINTS) <= 2000);
+        free(text);
+        free(value);
+        free(code);
+}
+
 static void a_card_is_an_embed(void **state)
 {
         json_t *e = embed(&tool);
@@ -270,6 +299,7 @@ int main(void)
                 cmocka_unit_test(a_card_is_one_message_of_text),
                 cmocka_unit_test(hostile_text_stays_in_its_place),
                 cmocka_unit_test(a_message_is_cut_to_its_length),
+                cmocka_unit_test(a_value_that_is_cut_says_so_in_its_name),
                 cmocka_unit_test(a_card_is_an_embed),
                 cmocka_unit_test(an_embed_keeps_each_limit_of_discord),
                 cmocka_unit_test(fields_beyond_the_total_are_counted),

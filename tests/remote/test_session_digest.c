@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/card_text.h"
 #include "remote/session_card.h"
 
 static int64_t last_seq;
@@ -701,6 +703,63 @@ static void a_question_says_that_it_shows_only_a_part(void **state)
         free(text);
 }
 
+static struct card *read_card(const char *json, json_t **root)
+{
+        static struct card card;
+
+        assert_int_equal(card_parse(json, root, &card, NULL), 0);
+        return &card;
+}
+
+/* Whoever decides must not be shown less than they believe, whatever the agent says. */
+static void no_platform_cuts_a_question_without_saying_so(void **state)
+{
+        static const char *const pieces[] = { "&", "<", "`", "\n", "x", " ", "é", "😀", "```" };
+        static const struct markdown_limits limits[] = {
+                { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096 },
+                { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
+                { .dialect = MARKDOWN_SLACK, .unit = UTF8_CODE_POINTS, .max = 4000 },
+        };
+        const struct session_card_place place = { .ways_to_answer = "Or write `yes`." };
+        char reason[1024];
+        unsigned seed = getenv("SEED") ? (unsigned)strtoul(getenv("SEED"), NULL, 10)
+                                       : (unsigned)clock_mono_ns();
+
+        (void)state;
+        print_message("SEED=%u\n", seed);
+        srand(seed);
+        for (int i = 0; i < 300; i++) {
+                size_t kind = (size_t)rand() % (COUNT(pieces) + 1), room = (size_t)rand() % 1000;
+                struct session_approval_row a = { .tool = "bash", .state = "open" };
+                struct buf content;
+                json_t *root;
+                char *card;
+
+                memset(reason, '*', sizeof(reason));
+                reason[(size_t)rand() % sizeof(reason)] = '\0';
+                reason[sizeof(reason) - 1] = '\0';
+                a.reason = reason;
+                buf_init(&content, 0);
+                for (size_t k = 0; k < room; k++)
+                        buf_addstr(&content,
+                                   pieces[kind < COUNT(pieces) ? kind
+                                                               : (size_t)rand() % COUNT(pieces)]);
+                buf_addstr(&content, "THE END");
+                a.content = content.data;
+                card = session_card_approval(&row, &a, NULL, &place);
+                for (size_t k = 0; k < COUNT(limits); k++) {
+                        char *text = card_text_message(read_card(card, &root), &limits[k]);
+
+                        if (!strstr(text, "THE END") && !strstr(text, "nly the beginning"))
+                                fail_msg("%zu cuts the question: %s", k, text);
+                        json_decref(root);
+                        free(text);
+                }
+                free(card);
+                buf_release(&content);
+        }
+}
+
 static void code_cannot_leave_its_block(void **state)
 {
         struct digest d = fresh(DIGEST_ROOM);
@@ -741,6 +800,7 @@ int main(void)
                 cmocka_unit_test(times_are_short),
                 cmocka_unit_test(a_headline_says_what_a_phone_announces),
                 cmocka_unit_test(a_question_says_that_it_shows_only_a_part),
+                cmocka_unit_test(no_platform_cuts_a_question_without_saying_so),
                 cmocka_unit_test(code_cannot_leave_its_block),
         };
 

@@ -60,7 +60,8 @@ int markdown_render(const char *text, size_t n, const struct markdown_limits *li
         return 0;
 }
 
-char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdown_limits *limits)
+char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdown_limits *limits,
+                   bool *is_cut)
 {
         static const char fence[] = "```";
         struct markdown_limits shorter = *limits;
@@ -76,6 +77,8 @@ char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdo
                 shorter.max -= utf8_length("\n…", strlen("\n…"), limits->unit);
                 render(text, n, is_line, &shorter, &parts);
         }
+        if (is_cut)
+                *is_cut = parts.count > 1;
         first = parts.count > 0 ? parts.items[0] : mem_strdup("");
         if (parts.count > 0)
                 parts.items[0] = NULL;

@@ -56,8 +56,10 @@ void markdown_parts_release(struct markdown_parts *parts);
 #define MARKDOWN_LINE_MIN 64
 /*
  * Renders what fits into one message, and "…" if there is more; "" when the text shows nothing.
- * is_line: it is no Markdown but text for one line. Yours to free.
+ * is_line: it is no Markdown but text for one line. Yours to free. *is_cut: there is more; may be
+ * NULL.
  */
-char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdown_limits *limits);
+char *markdown_cut(const char *text, size_t n, bool is_line, const struct markdown_limits *limits,
+                   bool *is_cut);
 
 #endif
