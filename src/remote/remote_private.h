@@ -57,12 +57,14 @@ void session_views_start(struct remote *r);
 void session_views_close(struct remote *r);
 /*
  * The session had an event. urgent: one that people wait for; fresh: its chat is another one, or
- * may work again.
+ * may work again. False: it is shown nowhere.
  */
-void session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh);
+bool session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh);
 
 /* Messages in the chat of its row steer it, unless it has ended. */
 void session_links_put(struct remote *r, const struct session_row *row);
+/* Do they? */
+bool session_links_has(const struct remote *r, const struct session_row *row);
 /*
  * As remote_session_at; reply_to: a message there that may show another session, or NULL; *owner:
  * its identity, borrowed, may be NULL.

@@ -187,10 +187,34 @@ void session_links_put(struct remote *r, const struct session_row *row)
         free(key);
 }
 
+static const struct session_link *find(const struct remote *r, const struct chat_key *chat)
+{
+        char *key = chat_key_text(chat);
+        const struct session_link *link = map_get(&r->links, key);
+
+        free(key);
+        return link;
+}
+
+bool session_links_has(const struct remote *r, const struct session_row *row)
+{
+        const struct session_link *link =
+                find(r, &(struct chat_key){ row->adapter, row->channel, row->thread });
+
+        while (link && link->session != row->id)
+                link = link->older;
+        return link;
+}
+
 void remote_linked(struct remote *r, const struct session_row *row)
 {
-        session_links_put(r, row);
-        session_view_wake(r, row, true, true);
+        bool shown = session_view_wake(r, row, true, true);
+
+        /* a channel where a thread may begin for it is not its own before the view knows better */
+        if (shown && !row->thread && r->conf.threads && !session_links_has(r, row))
+                forget(&r->links, row->id);
+        else
+                session_links_put(r, row);
 }
 
 void session_links_add_message(struct remote *r, const struct session_row *row,
@@ -267,15 +291,6 @@ int session_link_write(struct store_tx *tx, struct bus_batch *batch, const struc
 }
 
 /* ---- finding ---- */
-
-static const struct session_link *find(const struct remote *r, const struct chat_key *chat)
-{
-        char *key = chat_key_text(chat);
-        const struct session_link *link = map_get(&r->links, key);
-
-        free(key);
-        return link;
-}
 
 static const struct session_link *find_message(const struct remote *r, const struct chat_key *chat,
                                                const char *message)

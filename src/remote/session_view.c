@@ -106,10 +106,12 @@ static struct session_view *wake(struct remote *r, int64_t session, const char *
         return v;
 }
 
-void session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh)
+bool session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh)
 {
-        if (is_shown(r, row))
-                wake(r, row->id, row->trace, urgent, fresh);
+        if (!is_shown(r, row))
+                return false;
+        wake(r, row->id, row->trace, urgent, fresh);
+        return true;
 }
 
 /* ---- a round ---- */
@@ -167,7 +169,7 @@ static void publish(struct session_view *v)
         if (round->linked) {
                 round->session->adapter = round->row.adapter;
                 round->session->channel = round->row.channel;
-                round->session->thread = round->row.own_thread;
+                round->session->thread = round->links ? round->row.own_thread : NULL;
                 session_links_put(r, round->session);
         }
         for (size_t i = 0; i < round->message_count; i++) {
@@ -175,7 +177,7 @@ static void publish(struct session_view *v)
                 free(round->messages[i]);
         }
         round->message_count = 0;
-        round->changed = round->links = round->linked = round->settles = false;
+        round->changed = round->links = round->claims = round->linked = round->settles = false;
 }
 
 static void on_written(void *arg, const struct error *err)
@@ -252,7 +254,7 @@ static void submit_next(struct session_view *v)
                 view_outgoing(round, &round->steps[round->at], &out);
                 v->remote->writes++;
                 outbox_submit(v->remote->env.road, &out, on_submitted, v);
-        } else if (round->changed || round->settles) {
+        } else if (round->changed || round->settles || round->claims) {
                 store(v);
         } else {
                 finish(v);
@@ -266,9 +268,18 @@ static void forget_sent(struct session_view *v)
         v->inherits = false;
 }
 
+/* It was linked to a chat in which no thread begins for it. */
+static bool is_in_chat_itself(const struct view_round *round)
+{
+        return round->session->adapter && !round->session->thread && !round->row.own_thread &&
+               round->row.place <= 0 && round->threads == CHAT_NO_THREADS;
+}
+
 static void plan(struct session_view *v)
 {
         view_plan(v->round);
+        v->round->claims =
+                is_in_chat_itself(v->round) && !session_links_has(v->remote, v->round->session);
         forget_sent(v);
         if (v->round->step_count > 0)
                 v->submitted_ms = loop_now_ms(v->remote->env.loop);

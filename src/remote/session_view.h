@@ -92,6 +92,7 @@ struct view_round {
         bool under_way;  /* the last delivery has not ended */
         bool changed;    /* the row */
         bool links;      /* the session moves into its own thread */
+        bool claims;     /* none begins: messages in the chat itself are the session's */
         bool more;       /* events are left to read */
         int64_t counted; /* row.shown_seq as it was read */
         struct digest digest;
@@ -111,7 +112,7 @@ struct view_round {
         struct view_step steps[VIEW_STEPS];
         size_t step_count, at;
         /* results of storing */
-        bool linked; /* the session is in its own thread now */
+        bool linked; /* links or claims, and it was not linked elsewhere meanwhile */
         struct bus_batch batch;
 };
 

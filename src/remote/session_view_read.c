@@ -452,17 +452,22 @@ int view_read(struct store_tx *tx, void *arg, struct error *err)
 
 /* ---- storing ---- */
 
-/* Messages in its own thread steer it, unless it was linked elsewhere meanwhile. */
+/*
+ * Messages in its own thread or chat steer it, unless it was linked elsewhere or has ended
+ * meanwhile.
+ */
 static int write_link(struct store_tx *tx, struct view_round *v, struct error *err)
 {
         const struct chat_key chat = { v->row.adapter, v->row.channel, v->row.own_thread };
         struct session_row *now;
         int rc = session_row_get(tx, v->session->id, &now, err);
 
-        v->linked = rc == 1 && same(now->adapter, v->session->adapter) &&
+        if (rc == 1)
+                v->session->state = now->state;
+        v->linked = rc == 1 && (v->links || v->claims) && same(now->adapter, v->session->adapter) &&
                     same(now->channel, v->session->channel) &&
                     same(now->thread, v->session->thread);
-        if (v->linked)
+        if (v->linked && v->links)
                 rc = session_link_write(tx, &v->batch, now, &chat, NULL, v->now_ms, err);
         free(now);
         return rc < 0 ? -1 : 0;
@@ -485,7 +490,7 @@ int view_write(struct store_tx *tx, void *arg, struct error *err)
         struct view_round *v = arg;
 
         bus_batch_reset(&v->batch);
-        if (session_view_row_put(tx, &v->row, err) < 0 || (v->links && write_link(tx, v, err) < 0))
+        if (session_view_row_put(tx, &v->row, err) < 0 || write_link(tx, v, err) < 0)
                 return -1;
         for (size_t i = 0; i < v->approval_count; i++)
                 if (v->approvals[i].settled && write_settled(tx, v->approvals[i].row, err) < 0)

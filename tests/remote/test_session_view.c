@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/gate.h"
 #include "../lib/patience.h"
 #include "../lib/road_rig.h"
 #include "base/clock.h"
@@ -231,6 +232,15 @@ static const char *newest_payload(struct world *w)
         return rig_text(w->g, "payload FROM deliveries WHERE kind = 'send' ORDER BY id DESC");
 }
 
+static struct session_view *the_view(struct world *w)
+{
+        const char *key;
+        void *value = NULL;
+        size_t i = 0;
+
+        return map_each(&w->r->views, &i, &key, &value) ? value : NULL;
+}
+
 /* ---- threads ---- */
 
 static void a_session_gets_a_thread_at_its_first_message(void **state)
@@ -431,6 +441,83 @@ static void what_was_before_its_link_is_not_shown(void **state)
                 ASSERT_HAS(seen(w), "Turn Completed");
                 ASSERT_HAS(newest_payload(w), "\"Tokens Used\",\"value\":\"13\"");
         }
+}
+
+static void a_channel_is_its_sessions_only_if_no_thread_begins_there(void **state)
+{
+        static const struct {
+                enum chat_threads threads;
+                bool refused;
+                int64_t is_at;
+        } rows[] = { { CHAT_THREADS_AT_MESSAGE, false, 0 },
+                     { CHAT_THREADS_BY_NAME, false, 0 },
+                     { CHAT_THREADS_AT_MESSAGE, true, 1 },
+                     { CHAT_NO_THREADS, false, 1 } };
+        const struct chat_key channel = { ADAPTER, "d", NULL };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct world *w;
+
+                if (i > 0) {
+                        tear_down(state);
+                        set_up(state);
+                }
+                w = *state;
+                w->g->threads = rows[i].threads;
+                free(w->r->conf.channel);
+                w->r->conf.channel = NULL;
+                report(w, "s", "session_start", START);
+                rig_until(w->g, &w->stored, 1);
+                w->g->auto_send = !rows[i].refused;
+                link_to(w, "d", NULL);
+                assert_int_equal(remote_session_at(w->r, &channel), 0);
+                if (rows[i].refused) {
+                        rig_until(w->g, &w->g->sent_count, 1);
+                        rig_result(w->g, 0, SEND_DONE, ERR_NONE, -1);
+                        rig_until(w->g, &w->g->sent_count, 2);
+                        w->g->auto_send = true;
+                        rig_result(w->g, 1, SEND_REJECTED, ERR_REFUSED, -1);
+                }
+                settle(w);
+                assert_int_equal(remote_session_at(w->r, &channel), rows[i].is_at);
+                /* the same when it is linked there again */
+                link_to(w, "d", rows[i].is_at ? NULL : "p2");
+                assert_int_equal(remote_session_at(w->r, &channel), rows[i].is_at);
+                settle(w);
+                report(w, "s", "session_end", "");
+                settle(w);
+                assert_int_equal(remote_session_at(w->r, &channel), 0);
+        }
+}
+
+static struct gate gate;
+
+/* The session ends after its view has looked, and before that has stored what it learned. */
+static void on_thread_sent(void *arg, const struct bus_event *e)
+{
+        struct world *w = arg;
+
+        if (strcmp(e->type, EVENT_DELIVERY_SENT) != 0 || gate.entered)
+                return;
+        gate_close(&gate, w->g->store);
+        report(w, "s", "session_end", "");
+}
+
+static void a_session_that_ended_meanwhile_keeps_no_thread(void **state)
+{
+        struct world *w = *state;
+        struct bus_listener *listener =
+                bus_listen(w->g->bus, 1u << STREAM_DELIVERY, on_thread_sent, w);
+
+        gate = (struct gate){ 0 };
+        report(w, "s", "session_start", START);
+        while (!gate.entered || the_view(w)->state != VIEW_STORING)
+                rig_run_for(w->g, 1);
+        gate_open(&gate);
+        settle(w);
+        bus_unlisten(w->g->bus, listener);
+        assert_int_equal(rig_count(w->g, "sessions WHERE state = 'ended' AND thread = 'p2'"), 1);
+        assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "c", "p2" }), 0);
 }
 
 static void the_first_message_says_where_people_write(void **state)
@@ -929,7 +1016,9 @@ static void a_question_that_is_refused_holds_up_no_other(void **state)
 {
         struct world *w = *state;
         struct session_approval_row asked = { .id = 1, .state = "open" };
-        struct view_round round = { .row = { .session = 1, .adapter = ADAPTER, .channel = "c" },
+        struct session_row session = { .id = 1 };
+        struct view_round round = { .session = &session,
+                                    .row = { .session = 1, .adapter = ADAPTER, .channel = "c" },
                                     .approvals = { { .row = &asked } },
                                     .approval_count = 1 };
         struct view_step step = { .round = &round,
@@ -1130,15 +1219,6 @@ static int append_connected(struct store_tx *tx, void *arg, struct error *err)
         return bus_append(tx, arg, &e, NULL, err) < 0 ? -1 : 0;
 }
 
-static struct session_view *the_view(struct world *w)
-{
-        const char *key;
-        void *value = NULL;
-        size_t i = 0;
-
-        return map_each(&w->r->views, &i, &key, &value) ? value : NULL;
-}
-
 /* As settle, with a slow platform. */
 static void settle_slowly(struct world *w)
 {
@@ -1332,6 +1412,8 @@ int main(void)
                 CASE(a_topic_that_is_refused_leaves_the_channel),
                 CASE(a_session_that_is_linked_elsewhere_moves),
                 CASE(what_was_before_its_link_is_not_shown),
+                CASE(a_channel_is_its_sessions_only_if_no_thread_begins_there),
+                CASE(a_session_that_ended_meanwhile_keeps_no_thread),
                 CASE(the_first_message_says_where_people_write),
                 CASE(a_thread_gets_the_title_once_that_is_known),
                 CASE(a_name_that_has_to_wait_holds_up_nothing),
