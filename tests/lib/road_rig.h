@@ -117,8 +117,8 @@ struct rig {
         enum chat_threads threads;     /* of every chat */
         enum error_kind threads_error; /* instead; ERR_NONE: none */
         unsigned threads_asked;
-        bool no_thread;                /* else a message can start the thread "t-" plus its id */
-        struct rig_line history[8];    /* channel history, oldest first */
+        bool no_thread;             /* else a message can start the thread "t-" plus its id */
+        struct rig_line history[8]; /* channel history, oldest first */
         unsigned history_count;
         /* what the platform says about one message; NULL: it cannot be fetched */
         const char *message_text;

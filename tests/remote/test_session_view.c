@@ -145,8 +145,10 @@ static void report(struct world *w, const char *session, const char *type, const
 #define ANSWER(id) \
         "\"metadata\":{\"approval_id\":\"" id "\",\"decision\":\"allow\",\"by\":\"desk\"}"
 
-#define USAGE(n, more)       "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
+/* Of a response: tokens, and what else its metadata has. */
+#define USAGE(n, more) "\"metadata\":{\"usage\":{\"totalTokens\":" n ",\"cost\":0.25}" more "}"
 
+/* In a list of events. */
 #define EVENT(type, members) "{\"session_id\":\"s\",\"event_type\":\"" type "\"," members "}"
 
 /* ---- what is seen ---- */
