@@ -335,7 +335,7 @@ bool view_step_is_awaited(const struct view_step *step)
         const struct session_view_row *row = &step->round->row;
         const struct view_approval *a = step->approval;
 
-        if (step->kind == STEP_WITHDRAW || step->kind == STEP_OUTCOME) /* perhaps elsewhere */
+        if (a && step->kind != STEP_ASK) /* an edit, perhaps in another chat */
                 return strcmp(a->adapter, row->adapter) == 0 &&
                        strcmp(a->channel, row->channel) == 0;
         return step->kind != STEP_RENAME;
