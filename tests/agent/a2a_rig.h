@@ -19,6 +19,7 @@
 #include "../lib/fake_server.h"
 #include "../lib/patience.h"
 #include "../lib/road_rig.h"
+#include "agent/a2a/a2a.h"
 #include "agent/agents.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -62,14 +63,18 @@ struct a2a_rig {
         struct http_client *http;
         struct agents *agents;
         struct fake_server *server;
-        const char *members; /* of the agent's settings; "": none */
-        bool own_urls;       /* those of the card count, not `endpoint` */
-        unsigned seen;       /* requests */
+        const char *members;  /* of the agent's settings; "": none */
+        bool own_urls;        /* those of the card count, not `endpoint` */
+        struct turn_run *run; /* started last */
+        unsigned seen;        /* requests */
 };
 
 static inline void a2a_rig_start(struct rig *g, struct turn_run *run)
 {
-        agent_runs_start(((struct a2a_rig *)g->test)->agents, run);
+        struct a2a_rig *r = g->test;
+
+        r->run = run;
+        agent_runs_start(r->agents, run);
 }
 
 static inline void a2a_rig_cancel(struct rig *g, struct turn_run *run)
@@ -206,6 +211,12 @@ static inline char *a2a_rig_sent(struct a2a_rig *r, const char *key)
 
         json_decref(root);
         return text;
+}
+
+/* The time for the turn that runs is over. */
+static inline void a2a_rig_time_is_up(struct a2a_rig *r)
+{
+        a2a_out_of_time(r->run->agent_data);
 }
 
 /* ---- the chat ---- */

@@ -289,7 +289,8 @@ static void a_broken_stream_is_resumed(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct a2a_rig *r = a2a_rig_new("\"silenceMs\": 300");
+                bool is_silent = rows[i].end == FAKE_KEEP;
+                struct a2a_rig *r = a2a_rig_new(is_silent ? "\"silenceMs\": 300" : "");
 
                 a2a_rig_say(r, "hi");
                 a2a_rig_serve(r, AGENT_CARD, CARD("true"));
@@ -709,7 +710,7 @@ static void an_authorization_is_told_and_its_answer_follows(void **state)
 
 static void a_late_answer_is_delivered_when_it_comes(void **state)
 {
-        struct a2a_rig *r = a2a_rig_new("\"timeoutMs\": 300");
+        struct a2a_rig *r = a2a_rig_new("");
 
         (void)state;
         r->road->late_replies =
@@ -718,6 +719,8 @@ static void a_late_answer_is_delivered_when_it_comes(void **state)
         a2a_rig_serve(r, AGENT_CARD, CARD("true"));
         a2a_rig_expect(r, "SendStreamingMessage");
         a2a_rig_answer_so(r, SSE(EVENT(TASK(STATE("WORKING"), ""))), 0, FAKE_KEEP);
+        rig_until_count(r->road, "a2a_turns WHERE task = 't'", 1);
+        a2a_rig_time_is_up(r);
         rig_until_count(r->road, "turns WHERE state = 'failed'", 1);
         assert_has(a2a_rig_said(r), "The answer follows when it is ready");
         a2a_rig_answer(r, EVENT(PIECE("a", "at last", "false")) EVENT(STATUS(STATE("COMPLETED"))));
@@ -728,13 +731,15 @@ static void a_late_answer_is_delivered_when_it_comes(void **state)
 
 static void a_task_out_of_time_is_canceled_if_late_answers_are_not_wanted(void **state)
 {
-        struct a2a_rig *r = a2a_rig_new("\"timeoutMs\": 300, \"late\": \"discard\"");
+        struct a2a_rig *r = a2a_rig_new("\"late\": \"discard\"");
 
         (void)state;
         a2a_rig_say(r, "hi");
         a2a_rig_serve(r, AGENT_CARD, CARD("true"));
         a2a_rig_expect(r, "SendStreamingMessage");
         a2a_rig_answer_so(r, SSE(EVENT(TASK(STATE("WORKING"), ""))), 0, FAKE_KEEP);
+        rig_until_count(r->road, "a2a_turns WHERE task = 't'", 1);
+        a2a_rig_time_is_up(r);
         a2a_rig_serve(r, "\"CancelTask\",\"params\":{\"id\":\"t\"}", JSON(REPLY("{}")));
         assert_has(a2a_rig_said(r), "took too long");
         a2a_rig_free(r);
@@ -858,7 +863,6 @@ static void an_operators_retry_is_another_message(void **state)
         first = a2a_rig_sent(r, "messageId");
         a2a_rig_answer(r, JSON(REPLY(TASK(STATE("FAILED"), ""))));
         rig_until_idle(r->road);
-        rig_update(r->road, "turns SET state = state WHERE id = ?1", 1, 0);
         turn_retry(r->road->road, 1, (store_done_fn *)(void (*)(void))free, NULL);
         a2a_rig_expect(r, "SendMessage");
         second = a2a_rig_sent(r, "messageId");
@@ -997,16 +1001,11 @@ static void the_card_names_the_interface_and_the_tenant(void **state)
 /* Another port is another origin. */
 static void an_origin_that_is_listed_gets_the_key(void **state)
 {
-        struct loop *l = loop_new();
-        struct a2a_rig *r;
-        struct fake_server *other;
-        char *members, *url, *card;
+        struct a2a_rig *r = a2a_rig_new_with("", true);
+        struct fake_server *other = fake_server_new(r->road->loop, NULL, 0);
+        char *url = fake_server_url(other, ""), *members, *card;
 
         (void)state;
-        loop_free(l);
-        r = a2a_rig_new_with("", true);
-        other = fake_server_new(r->road->loop, NULL, 0);
-        url = fake_server_url(other, "");
         members = mem_printf("\"origins\": [\"%s\"]", url);
         agents_free(r->agents);
         r->members = members;
