@@ -129,7 +129,7 @@ static void a_result_of_either_form_is_the_same(void **state)
                 assert_string_equal(r.task, "t");
                 assert_string_equal(r.context, "c");
                 if (r.kind == A2A_ARTIFACT)
-                        assert_true(r.append && r.last && r.artifact);
+                        assert_true(r.append && r.artifact);
                 if (r.kind == A2A_MESSAGE)
                         assert_string_equal(json_str(r.message, "messageId", ""), "m");
                 json_decref(root);

@@ -246,9 +246,9 @@ void a2a_files_sent(struct a2a_turn *t);
 
 /* a2a_rows.c */
 void a2a_load(struct a2a_turn *t);
-/* False: the process ends. */
-bool a2a_store_mark(struct a2a_turn *t);
-bool a2a_store_open(struct a2a_turn *t);
+/* Unless the process ends, a2a_marked or a2a_task_stored follows. */
+void a2a_store_mark(struct a2a_turn *t);
+void a2a_store_open(struct a2a_turn *t);
 /* What the agent told; nobody waits for it. */
 void a2a_store_task(struct a2a_turn *t);
 /* Without a run. */

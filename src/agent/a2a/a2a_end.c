@@ -254,7 +254,7 @@ void a2a_conclude(struct a2a_turn *t)
         timer_stop(t->deadline);
         t->step = A2A_STORING;
         if (waits && t->run) {
-                a2a_store_open(t); /* false: the process ends, and cancel follows */
+                a2a_store_open(t);
                 return;
         }
         if (waits)

@@ -22,7 +22,6 @@
 
 #define IN_MAX       10 /* files of a message */
 #define IN_BYTES_MAX ((int64_t)12 << 20)
-#define NAME_KEPT    80
 
 /* ---- in ---- */
 

@@ -185,7 +185,7 @@ static char *event_payload(const struct a2a_turn *t)
         return buf_take(&b);
 }
 
-static bool store(struct a2a_turn *t, enum write_what what, bool waits)
+static void store(struct a2a_turn *t, enum write_what what, bool waits)
 {
         struct a2a_write *w = mem_zalloc(sizeof(*w));
 
@@ -208,21 +208,20 @@ static bool store(struct a2a_turn *t, enum write_what what, bool waits)
                 t->write = w;
         }
         if (turn_store_step(t->run, write_rows, on_written, w))
-                return true;
-        w->turn = NULL;
+                return;
+        w->turn = NULL; /* the process ends, and cancel follows */
         t->write = NULL;
         on_written(w, false);
-        return false;
 }
 
-bool a2a_store_mark(struct a2a_turn *t)
+void a2a_store_mark(struct a2a_turn *t)
 {
-        return store(t, WRITE_MARK, true);
+        store(t, WRITE_MARK, true);
 }
 
-bool a2a_store_open(struct a2a_turn *t)
+void a2a_store_open(struct a2a_turn *t)
 {
-        return store(t, WRITE_OPEN, true);
+        store(t, WRITE_OPEN, true);
 }
 
 void a2a_store_task(struct a2a_turn *t)

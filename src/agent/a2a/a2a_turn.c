@@ -170,7 +170,7 @@ void a2a_files_read(struct a2a_turn *t)
 void a2a_send_marked(struct a2a_turn *t)
 {
         t->step = A2A_MARKING;
-        a2a_store_mark(t); /* false: the process ends, and cancel follows */
+        a2a_store_mark(t);
 }
 
 void a2a_marked(struct a2a_turn *t, bool stored)

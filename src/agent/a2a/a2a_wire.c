@@ -277,6 +277,5 @@ void a2a_result_read(const json_t *result, struct a2a_result *out)
         out->history = list(result, "history");
         out->artifact = json_object_get(result, "artifact");
         out->append = json_flag(result, "append", false);
-        out->last = json_flag(result, "lastChunk", false);
         out->metadata = json_object_get(result, "metadata");
 }

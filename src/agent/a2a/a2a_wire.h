@@ -120,7 +120,7 @@ struct a2a_result {
         const json_t *message;             /* the message, or that of the status */
         const json_t *artifacts, *history; /* of a task: lists */
         const json_t *artifact;
-        bool append, last;
+        bool append;
         const json_t *metadata;
 };
 void a2a_result_read(const json_t *result, struct a2a_result *out);
