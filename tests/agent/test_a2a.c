@@ -423,7 +423,7 @@ static void failures_have_the_agents_reason(void **state)
 static void a_message_that_may_have_arrived_is_looked_for(void **state)
 {
         struct a2a_rig *r = a2a_rig_new("");
-        char *id, *list;
+        char *id, *list, *answer;
 
         (void)state;
         a2a_rig_say(r, "hi");
@@ -433,14 +433,17 @@ static void a_message_that_may_have_arrived_is_looked_for(void **state)
         a2a_rig_answer_so(r, NULL, 0, FAKE_RESET);
         /* at first it is not there yet */
         a2a_rig_serve(r, "\"ListTasks\"", JSON(REPLY("{\"tasks\":[{\"id\":\"x\"}]}")));
-        list = mem_printf(OK("application/json") "{\"id\":1,\"result\":{\"tasks\":[{\"id\":\"x\","
-                                                 "\"history\":[{\"messageId\":\"y\"}]},{\"id\":\"t"
-                                                 "\",\"history\":[{\"messageId\":\"%s\"}]}]}}",
-                          id);
-        a2a_rig_serve(r, "\"ListTasks\"", list);
+        /* as a stream, which may say it twice */
+        list = mem_printf(
+                "{\"id\":1,\"result\":{\"tasks\":[{\"id\":\"x\",\"history\":[{\"messageId\""
+                ":\"y\"}]},{\"id\":\"t\",\"history\":[{\"messageId\":\"%s\"}]}]}}",
+                id);
+        answer = mem_printf(OK("text/event-stream") "data: %s\n\ndata: %s\n\n", list, list);
+        a2a_rig_serve(r, "\"ListTasks\"", answer);
         a2a_rig_serve(r, "\"GetTask\",\"params\":{\"id\":\"t\"",
                       JSON(REPLY(BARE(STATE("COMPLETED"), ARTIFACT("a", "found")))));
         assert_string_equal(a2a_rig_said(r), "found");
+        free(answer);
         free(list);
         free(id);
         a2a_rig_free(r);

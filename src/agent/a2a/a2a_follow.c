@@ -117,7 +117,9 @@ static void on_list(void *arg, const json_t *result)
         json_array_foreach(json_object_get(result, "tasks"), i, task) {
                 const char *id = json_str(task, "id", NULL);
 
-                if (!id || !a2a_has_message(json_object_get(task, "history"), t->message))
+                /* a response that is a stream may have several lists */
+                if (t->task || !id ||
+                    !a2a_has_message(json_object_get(task, "history"), t->message))
                         continue;
                 t->task = mem_strdup(id);
                 break;
