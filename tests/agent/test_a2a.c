@@ -386,6 +386,39 @@ static void a_task_that_is_lost_ends_the_turn(void **state)
         a2a_rig_free(r);
 }
 
+/* Asked again, the agent would say the same. */
+static void a_task_too_large_to_read_ends_the_turn(void **state)
+{
+        struct a2a_rig *r = a2a_rig_new("");
+        char *answer = mem_printf("%s%*s", OK("application/json"), 25 << 20, "{");
+
+        (void)state;
+        a2a_rig_say(r, "hi");
+        a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+        a2a_rig_serve(r, "SendMessage", JSON(REPLY(TASK(STATE("WORKING"), ""))));
+        a2a_rig_serve(r, "GetTask", answer);
+        assert_string_equal(a2a_rig_said(r), "The agent's answer is too long to be sent.");
+        a2a_rig_free(r);
+        free(answer);
+}
+
+static void an_agent_is_asked_no_sooner_than_it_wishes(void **state)
+{
+        struct a2a_rig *r = a2a_rig_new("");
+        int64_t begin;
+
+        (void)state;
+        a2a_rig_say(r, "hi");
+        a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+        a2a_rig_serve(r, "SendMessage", JSON(REPLY(TASK(STATE("WORKING"), ""))));
+        begin = clock_mono_ms();
+        a2a_rig_serve(r, "GetTask", "HTTP/1.1 429 Busy\r\nRetry-After: 1\r\n" CLOSE);
+        a2a_rig_serve(r, "GetTask", JSON(REPLY(BARE(STATE("COMPLETED"), ARTIFACT("a", "so")))));
+        assert_true(clock_mono_ms() - begin >= 1000); /* else after pollMs */
+        assert_string_equal(a2a_rig_said(r), "so");
+        a2a_rig_free(r);
+}
+
 static void failures_have_the_agents_reason(void **state)
 {
         static const struct {
@@ -1157,6 +1190,8 @@ int main(void)
                 cmocka_unit_test(events_of_other_tasks_and_requests_are_ignored),
                 cmocka_unit_test(a_repeated_artifact_counts_once),
                 cmocka_unit_test(a_task_that_is_lost_ends_the_turn),
+                cmocka_unit_test(a_task_too_large_to_read_ends_the_turn),
+                cmocka_unit_test(an_agent_is_asked_no_sooner_than_it_wishes),
                 cmocka_unit_test(failures_have_the_agents_reason),
                 cmocka_unit_test(a_message_that_may_have_arrived_is_looked_for),
                 cmocka_unit_test(a_message_of_which_nothing_is_known_is_not_repeated),

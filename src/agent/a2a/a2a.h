@@ -225,8 +225,8 @@ void a2a_files_read(struct a2a_turn *t);
 void a2a_pause(struct a2a_turn *t, enum a2a_next next, int64_t ms);
 /* How long until it is tried again: longer each time, at most pollMs. */
 int64_t a2a_backoff(struct a2a_turn *t);
-/* The task goes on and is not heard of: ask, then listen again. */
-void a2a_follow(struct a2a_turn *t);
+/* The task goes on and is not heard of: ask, then listen again. o: of the last request, or NULL. */
+void a2a_follow(struct a2a_turn *t, const struct a2a_outcome *o);
 /* Nothing is known of the message, which may have arrived. */
 void a2a_find(struct a2a_turn *t);
 /* The message was sent before the process ended. */

@@ -217,7 +217,7 @@ static void finish(struct a2a_turn *t)
                 t->said = NULL;
                 add_usage(t, &reply);
                 a2a_outlive(t, o->conf->late_seconds * 1000);
-                a2a_follow(t);
+                a2a_follow(t, NULL);
                 agent_finish(o->agent, run, &reply, EFFECT_POSSIBLE);
         } else {
                 end(t, &reply, t->state == A2A_REJECTED ? EFFECT_NONE : EFFECT_POSSIBLE);

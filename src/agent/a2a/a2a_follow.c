@@ -14,6 +14,7 @@
 #define PAUSE_MS     250 /* the first */
 #define RETRY_CAP_MS 30000
 #define FINDS_MAX    3 /* a task may appear a little later than its message */
+#define TOO_LARGE    "The agent's answer is too long to be sent."
 
 void a2a_pause(struct a2a_turn *t, enum a2a_next next, int64_t ms)
 {
@@ -27,10 +28,18 @@ int64_t a2a_backoff(struct a2a_turn *t)
         return backoff_half_jitter_ms(t->pauses++, PAUSE_MS, t->owner->conf->poll_ms);
 }
 
-void a2a_follow(struct a2a_turn *t)
+/* Not before the agent wants to be asked. */
+static void pause_after(struct a2a_turn *t, enum a2a_next next, const struct a2a_outcome *o)
+{
+        int64_t ms = a2a_backoff(t);
+
+        a2a_pause(t, next, o && o->retry_after_ms > ms ? o->retry_after_ms : ms);
+}
+
+void a2a_follow(struct a2a_turn *t, const struct a2a_outcome *o)
 {
         t->resumed = true;
-        a2a_pause(t, A2A_ASK_NEXT, a2a_backoff(t));
+        pause_after(t, A2A_ASK_NEXT, o);
 }
 
 static bool is_unknown_method(const struct a2a_outcome *o)
@@ -45,9 +54,16 @@ static bool refuses_us(const struct a2a_outcome *o)
         return o->status == 401 || o->status == 403;
 }
 
-static bool is_final_refusal(const struct a2a_outcome *o)
+static bool is_too_large(const struct a2a_outcome *o)
 {
-        return refuses_us(o) || (o->end == A2A_END_ERROR && o->code != A2A_INTERNAL_ERROR) ||
+        return o->end == A2A_END_BROKEN && o->kind == ERR_LIMIT;
+}
+
+/* Asked again, the agent would say the same. */
+static bool is_final(const struct a2a_outcome *o)
+{
+        return refuses_us(o) || is_too_large(o) ||
+               (o->end == A2A_END_ERROR && o->code != A2A_INTERNAL_ERROR) ||
                (o->end == A2A_END_REFUSED && o->status < 500 && o->kind != ERR_LIMIT &&
                 o->kind != ERR_TIMEOUT);
 }
@@ -134,13 +150,13 @@ static void on_listed(void *arg, const struct a2a_outcome *o)
         if (t->task) {
                 t->resumed = true;
                 a2a_ask(t);
-        } else if (is_final_refusal(o)) {
+        } else if (is_final(o)) {
                 fail_lost(t, o);
         } else if (o->end == A2A_END_DONE) {
                 t->finds++; /* an agent that cannot be reached has not said no */
                 a2a_pause(t, A2A_FIND_NEXT, t->owner->conf->poll_ms);
         } else {
-                a2a_pause(t, A2A_FIND_NEXT, a2a_backoff(t));
+                pause_after(t, A2A_FIND_NEXT, o);
         }
 }
 
@@ -179,12 +195,13 @@ static void on_asked(void *arg, const json_t *result)
 
 static void fail_following(struct a2a_turn *t, const struct a2a_outcome *o)
 {
-        bool is_gone = o->end == A2A_END_ERROR && o->code == A2A_TASK_NOT_FOUND;
+        const char *notice = "The agent no longer says how its task is. Please tell the operator.";
 
-        a2a_fail(t, o->kind, EFFECT_POSSIBLE,
-                 is_gone ? "The agent has lost its task. Please ask again."
-                         : "The agent no longer says how its task is. Please tell the operator.",
-                 o, o->why);
+        if (is_too_large(o))
+                notice = TOO_LARGE;
+        else if (o->end == A2A_END_ERROR && o->code == A2A_TASK_NOT_FOUND)
+                notice = "The agent has lost its task. Please ask again.";
+        a2a_fail(t, o->kind, EFFECT_POSSIBLE, notice, o, o->why);
 }
 
 static void on_answered(void *arg, const struct a2a_outcome *o)
@@ -192,12 +209,12 @@ static void on_answered(void *arg, const struct a2a_outcome *o)
         struct a2a_turn *t = arg;
 
         t->call = NULL;
-        if (is_final_refusal(o))
+        if (is_final(o))
                 fail_following(t, o);
         else if (o->end == A2A_END_DONE && t->card->streams && t->owner->conf->stream && !t->deaf)
                 a2a_subscribe(t);
         else
-                a2a_follow(t);
+                a2a_follow(t, o);
 }
 
 const struct a2a_call_handlers a2a_ask_handlers = { on_asked, on_answered };
@@ -216,7 +233,7 @@ static void on_silence(void *arg, const struct a2a_outcome *o)
 
         t->call = NULL;
         t->deaf = t->deaf || is_unknown_method(o) || o->end == A2A_END_REFUSED;
-        a2a_follow(t);
+        a2a_follow(t, o);
 }
 
 const struct a2a_call_handlers a2a_subscribe_handlers = { on_event, on_silence };
@@ -294,7 +311,7 @@ static void on_send_ended(void *arg, const struct a2a_outcome *o)
                 return;
         }
         if (t->told && t->task)
-                a2a_follow(t);
+                a2a_follow(t, o);
         else if (may_retry(t, o, &wait))
                 a2a_pause(t, A2A_SEND_NEXT, wait);
         else if (o->end == A2A_END_ERROR && t->goes_on &&
@@ -303,9 +320,8 @@ static void on_send_ended(void *arg, const struct a2a_outcome *o)
         else if (is_unknown_method(o) && t->card->streams && !t->plain) {
                 t->plain = true;
                 a2a_send(t);
-        } else if (o->kind == ERR_LIMIT && o->end == A2A_END_BROKEN) {
-                a2a_fail(t, ERR_LIMIT, EFFECT_POSSIBLE,
-                         "The agent's answer is too long to be sent.", o, o->why);
+        } else if (is_too_large(o)) {
+                a2a_fail(t, ERR_LIMIT, EFFECT_POSSIBLE, TOO_LARGE, o, o->why);
         } else if (o->end == A2A_END_ERROR || o->reach == HTTP_NOT_SENT ||
                    (o->end == A2A_END_REFUSED && o->status < 500)) {
                 fail_refused(t, o);
