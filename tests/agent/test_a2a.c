@@ -676,12 +676,23 @@ static void a_message_to_a_task_that_has_ended_begins_another(void **state)
 /* It may not have arrived: then it is sent again, because the task shows that. */
 static void an_answer_to_a_task_is_looked_for_in_it(void **state)
 {
-        static const char *const histories[] = { "[{\"messageId\":\"first\"}]", "OURS", "[]" };
+        static const struct {
+                const char *settings, *known; /* the message in the task's history; NULL: none */
+                int question;
+                const char *said; /* NULL: it is sent again, and answered */
+        } rows[] = {
+                { "", "first", 1, NULL },
+                { "", "ours", 2, "which?" },
+                { "", "first", 2, "which?" }, /* what we wrote does not answer this question */
+                { "", NULL, 1, "does not say whether" },
+                { "\"repeatable\": true", NULL, 1, NULL },
+        };
 
         (void)state;
-        for (size_t i = 0; i < COUNT(histories); i++) {
-                struct a2a_rig *r = a2a_rig_new("");
-                char *id, *task;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct a2a_rig *r = a2a_rig_new(rows[i].settings);
+                char *id, *history, *answer;
+                bool ours;
 
                 a2a_rig_say(r, "paint it");
                 a2a_rig_serve(r, AGENT_CARD, CARD("false"));
@@ -693,22 +704,27 @@ static void an_answer_to_a_task_is_looked_for_in_it(void **state)
                 id = a2a_rig_sent(r, "messageId");
                 a2a_rig_answer_so(r, NULL, 0, FAKE_RESET);
                 assert_lacks(a2a_rig_expect(r, "GetTask"), "historyLength");
-                task = i == 1 ? mem_printf("[{\"messageId\":\"%s\"}]", id)
-                              : mem_strdup(histories[i]);
-                free(id);
-                id = mem_printf(OK("application/json") "{\"id\":1,\"result\":{\"id\":\"t\"," SAYS(
-                                        "INPUT_REQUIRED", "%d", "which?") ",\"history\":%s}}",
-                                i == 1 ? 2 : 1, i == 1 ? 2 : 1, task);
-                a2a_rig_answer(r, id);
-                if (i == 0) {
-                        a2a_rig_serve(r, "\"taskId\":\"t\"", JSON(REPLY(DONE("blue it is"))));
-                        assert_string_equal(a2a_rig_said(r), "blue it is");
-                } else {
-                        assert_has(a2a_rig_said(r), i == 1 ? "which?" : "does not say whether");
+                ours = rows[i].known && strcmp(rows[i].known, "ours") == 0;
+                history = rows[i].known
+                                  ? mem_printf("{\"messageId\":\"%s\"}", ours ? id : rows[i].known)
+                                  : mem_strdup("");
+                answer = mem_printf(
+                        OK("application/json") "{\"id\":1,\"result\":{\"id\":\"t\"," SAYS(
+                                "INPUT_REQUIRED", "%d", "which?") ",\"history\":[%s]}}",
+                        rows[i].question, rows[i].question, history);
+                a2a_rig_answer(r, answer);
+                if (!rows[i].said) {
+                        a2a_rig_expect(r, "\"taskId\":\"t\"");
+                        free(history);
+                        history = a2a_rig_sent(r, "messageId");
+                        assert_string_equal(history, id);
+                        a2a_rig_answer(r, JSON(REPLY(DONE("blue it is"))));
                 }
-                free(task);
-                free(id);
+                assert_has(a2a_rig_said(r), rows[i].said ? rows[i].said : "blue it is");
                 a2a_rig_free(r);
+                free(answer);
+                free(history);
+                free(id);
         }
 }
 

@@ -100,13 +100,19 @@ static void find_in_list(struct a2a_turn *t)
         free(params);
 }
 
+static bool may_repeat(const struct a2a_turn *t)
+{
+        return t->owner->conf->repeatable && t->tries <= (unsigned)t->owner->conf->retries;
+}
+
 void a2a_find(struct a2a_turn *t)
 {
-        if (t->owner->conf->repeatable && t->tries <= (unsigned)t->owner->conf->retries) {
-                send_again(t);
-        } else if (t->goes_on && t->task) {
+        if (t->goes_on && t->task) {
+                /* also if it is repeatable: a task that has our message may take no other one */
                 t->checks = true;
                 a2a_ask(t);
+        } else if (may_repeat(t)) {
+                send_again(t);
         } else if (t->card->version == A2A_1_0 && t->finds < FINDS_MAX) {
                 find_in_list(t);
         } else {
@@ -162,18 +168,28 @@ static void on_listed(void *arg, const struct a2a_outcome *o)
 
 const struct a2a_call_handlers a2a_find_handlers = { on_list, on_listed };
 
+/* Does the task ask something else than before our message, which must not answer that? */
+static bool asks_otherwise(const struct a2a_turn *t, const struct a2a_result *r)
+{
+        const char *before = t->before ? strchr(t->before, ' ') : NULL;
+        const char *now = json_str(r->message, "messageId", "");
+
+        return before && before[1] && *now && strcmp(before + 1, now) != 0;
+}
+
 /*
  * The message was for a task that waited. True: it was sent again, or the turn has ended; false:
- * the task has it.
+ * the task has it, or has gone on without it.
  */
 static bool check_arrival(struct a2a_turn *t, const struct a2a_result *r)
 {
         t->checks = false;
-        if (a2a_has_message(r->history, t->message) || !a2a_state_is_waiting(r->state))
+        if (a2a_has_message(r->history, t->message) || !a2a_state_is_waiting(r->state) ||
+            asks_otherwise(t, r))
                 return false;
         a2a_call_free(t->call);
         t->call = NULL;
-        if (json_array_size(r->history) > 0 && !t->resent)
+        if (may_repeat(t) || (json_array_size(r->history) > 0 && !t->resent))
                 send_again(t);
         else
                 fail_lost(t, NULL);
