@@ -77,10 +77,19 @@ int a2a_turn_row_close_all(struct store_tx *tx, const char *agent, const char *n
                         SQL_TEXT(agent), SQL_TEXT(name));
 }
 
-int a2a_turn_row_set_open(struct store_tx *tx, int64_t turn, bool open, struct error *err)
+int a2a_turn_row_close(struct store_tx *tx, const char *agent, const char *name, const char *task,
+                       struct error *err)
 {
-        return sql_exec(tx, err, "UPDATE a2a_turns SET open = ?2 WHERE turn = ?1", SQL_INT(turn),
-                        SQL_INT(open));
+        return sql_exec(tx, err,
+                        "UPDATE a2a_turns SET open = 0 WHERE agent = ?1 AND name = ?2"
+                        " AND task = ?3 AND open = 1",
+                        SQL_TEXT(agent), SQL_TEXT(name), SQL_TEXT(task));
+}
+
+int a2a_turn_row_open(struct store_tx *tx, int64_t turn, const char *since, struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE a2a_turns SET open = 1, since = ?2 WHERE turn = ?1",
+                        SQL_INT(turn), SQL_TEXT(since));
 }
 
 int a2a_turn_row_delete(struct store_tx *tx, int64_t turn, struct error *err)

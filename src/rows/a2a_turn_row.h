@@ -33,8 +33,11 @@ int a2a_turn_row_find_open(struct store_tx *tx, const char *agent, const char *n
 /* No task of the session waits any more. */
 int a2a_turn_row_close_all(struct store_tx *tx, const char *agent, const char *name,
                            struct error *err);
-/* Its task waits for a message, or no longer does. */
-int a2a_turn_row_set_open(struct store_tx *tx, int64_t turn, bool open, struct error *err);
+/* This task of the session waits no more. */
+int a2a_turn_row_close(struct store_tx *tx, const char *agent, const char *name, const char *task,
+                       struct error *err);
+/* The task of the turn waits for a message, in this state. */
+int a2a_turn_row_open(struct store_tx *tx, int64_t turn, const char *since, struct error *err);
 /* The turn may be sent again: an operator retries it. */
 int a2a_turn_row_delete(struct store_tx *tx, int64_t turn, struct error *err);
 

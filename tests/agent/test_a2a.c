@@ -655,22 +655,70 @@ static void the_next_message_continues_a_task_that_asks(void **state)
         a2a_rig_free(r);
 }
 
+/* Agents made with the older libraries say so with general errors. */
 static void a_message_to_a_task_that_has_ended_begins_another(void **state)
 {
-        struct a2a_rig *r = a2a_rig_new("");
+        static const char *const errors[] = { JSON(ERROR("-32001")), JSON(ERROR("-32004")),
+                                              JSON(ERROR("-32600")), JSON(ERROR("-32602")) };
 
         (void)state;
-        a2a_rig_say(r, "paint it");
-        a2a_rig_serve(r, AGENT_CARD, CARD("false"));
-        a2a_rig_serve(r, "SendMessage",
-                      JSON(REPLY(TASK(SAYS("INPUT_REQUIRED", "1", "which?"), ""))));
-        assert_string_equal(a2a_rig_said(r), "which?");
-        a2a_rig_say(r, "blue");
-        a2a_rig_serve(r, "\"taskId\":\"t\"", JSON(ERROR("-32004")));
-        assert_lacks(a2a_rig_expect(r, "\"referenceTaskIds\":[\"t\"]"), "taskId\"");
-        a2a_rig_answer(r, JSON(REPLY(DONE("all blue"))));
-        assert_string_equal(a2a_rig_said(r), "all blue");
-        a2a_rig_free(r);
+        for (size_t i = 0; i < COUNT(errors); i++) {
+                struct a2a_rig *r = a2a_rig_new("");
+
+                a2a_rig_say(r, "paint it");
+                a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+                a2a_rig_serve(r, "SendMessage",
+                              JSON(REPLY(TASK(SAYS("INPUT_REQUIRED", "1", "which?"), ""))));
+                assert_string_equal(a2a_rig_said(r), "which?");
+                a2a_rig_say(r, "blue");
+                a2a_rig_serve(r, "\"taskId\":\"t\"", errors[i]);
+                assert_lacks(a2a_rig_expect(r, "\"referenceTaskIds\":[\"t\"]"), "taskId\"");
+                a2a_rig_answer(r, JSON(REPLY(DONE("all blue"))));
+                assert_string_equal(a2a_rig_said(r), "all blue");
+                a2a_rig_free(r);
+        }
+}
+
+/* A task that waits does not forget it because a message could not be sent. */
+static void a_failed_message_to_a_task_may_be_repeated(void **state)
+{
+        static const struct {
+                const char *answer; /* NULL: the connection breaks, and the task still waits */
+                bool waits;
+        } rows[] = {
+                { "HTTP/1.1 401 Who\r\n" CLOSE, true }, { "HTTP/1.1 429 Busy\r\n" CLOSE, true },
+                { JSON(ERROR("-32005")), true },        { NULL, true },
+                { JSON(ERROR("-32603")), false }, /* the task may have the message */
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct a2a_rig *r = a2a_rig_new("\"retries\": 0");
+                const char *request;
+
+                a2a_rig_say(r, "paint it");
+                a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+                a2a_rig_serve(r, "SendMessage",
+                              JSON(REPLY(TASK(SAYS("INPUT_REQUIRED", "1", "which?"), ""))));
+                assert_string_equal(a2a_rig_said(r), "which?");
+                a2a_rig_say(r, "blue");
+                a2a_rig_expect(r, "\"taskId\":\"t\"");
+                if (rows[i].answer) {
+                        a2a_rig_answer(r, rows[i].answer);
+                } else {
+                        a2a_rig_answer_so(r, NULL, 0, FAKE_RESET);
+                        a2a_rig_serve(r, "GetTask",
+                                      JSON(REPLY(BARE(SAYS("INPUT_REQUIRED", "1", "which?"), ""))));
+                }
+                rig_until_idle(r->road);
+                assert_string_equal(a2a_rig_state(r), "failed");
+                a2a_rig_say(r, "blue!");
+                request = a2a_rig_expect(r, "blue!");
+                (rows[i].waits ? assert_has : assert_lacks)(request, "\"taskId\":\"t\"");
+                a2a_rig_answer(r, JSON(REPLY(DONE("blue it is"))));
+                assert_string_equal(a2a_rig_said(r), "blue it is");
+                a2a_rig_free(r);
+        }
 }
 
 /* It may not have arrived: then it is sent again, because the task shows that. */
@@ -755,6 +803,31 @@ static void an_authorization_is_told_and_its_answer_follows(void **state)
         rig_until_count(r->road, "deliveries WHERE reply_of IS NOT NULL AND state = 'sent'", 1);
         assert_string_equal(a2a_rig_said(r), "paid");
         rig_until_count(r->road, "a2a_turns WHERE open = 0", 1);
+        a2a_rig_free(r);
+}
+
+/* Which question it is must be known, although the turn has ended: the agent begins with it. */
+static void a_question_after_an_authorization_is_answered(void **state)
+{
+        struct a2a_rig *r = a2a_rig_new("");
+
+        (void)state;
+        r->road->late_replies =
+                (struct late_reply_policy){ .deliver_failed = true, .max_replies = 2 };
+        a2a_rig_say(r, "pay it");
+        a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+        a2a_rig_serve(r, "SendMessage",
+                      JSON(REPLY(TASK(SAYS("AUTH_REQUIRED", "1", "log in"), ""))));
+        assert_has(a2a_rig_said(r), "log in");
+        a2a_rig_serve(r, "GetTask",
+                      JSON(REPLY(BARE(SAYS("INPUT_REQUIRED", "2", "which account?"), ""))));
+        rig_until_count(r->road, "deliveries WHERE reply_of IS NOT NULL AND state = 'sent'", 1);
+        assert_string_equal(a2a_rig_said(r), "which account?");
+        a2a_rig_say(r, "the blue one");
+        a2a_rig_serve(r, "\"taskId\":\"t\"",
+                      SSE(EVENT(TASK(SAYS("INPUT_REQUIRED", "2", "which account?"), "")) EVENT(
+                              PIECE("a", "paid", "false")) EVENT(STATUS(STATE("COMPLETED")))));
+        assert_string_equal(a2a_rig_said(r), "paid");
         a2a_rig_free(r);
 }
 
@@ -1218,8 +1291,10 @@ int main(void)
                 cmocka_unit_test(the_session_may_name_the_context),
                 cmocka_unit_test(the_next_message_continues_a_task_that_asks),
                 cmocka_unit_test(a_message_to_a_task_that_has_ended_begins_another),
+                cmocka_unit_test(a_failed_message_to_a_task_may_be_repeated),
                 cmocka_unit_test(an_answer_to_a_task_is_looked_for_in_it),
                 cmocka_unit_test(an_authorization_is_told_and_its_answer_follows),
+                cmocka_unit_test(a_question_after_an_authorization_is_answered),
                 cmocka_unit_test(a_late_answer_is_delivered_when_it_comes),
                 cmocka_unit_test(a_task_out_of_time_is_canceled_if_late_answers_are_not_wanted),
                 cmocka_unit_test(a_stopped_turn_cancels_its_task),

@@ -251,7 +251,7 @@ void a2a_store_mark(struct a2a_turn *t);
 void a2a_store_open(struct a2a_turn *t);
 /* What the agent told; nobody waits for it. */
 void a2a_store_task(struct a2a_turn *t);
-/* Without a run. */
+/* Whether its task waits for a message; also without a run. Nobody waits for it. */
 void a2a_store_late(struct a2a_turn *t, bool open);
 void a2a_rows_forget(struct a2a_turn *t);
 

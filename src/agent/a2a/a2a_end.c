@@ -71,6 +71,10 @@ void a2a_fail(struct a2a_turn *t, enum error_kind kind, enum agent_effect effect
 
         a2a_call_free(t->call);
         t->call = NULL;
+        /* the task that it was for may have it, and is not known to wait for the next one */
+        if (t->sent && !t->told && t->goes_on && effect == EFFECT_POSSIBLE &&
+            !a2a_state_is_waiting(t->state))
+                a2a_store_late(t, false);
         buf_init(&record, 0);
         write_record(t, o, why, &record);
         reply.error = record.data;

@@ -189,10 +189,12 @@ static bool check_arrival(struct a2a_turn *t, const struct a2a_result *r)
                 return false;
         a2a_call_free(t->call);
         t->call = NULL;
-        if (may_repeat(t) || (json_array_size(r->history) > 0 && !t->resent))
+        if (may_repeat(t) || (json_array_size(r->history) > 0 && !t->resent)) {
                 send_again(t);
-        else
+        } else {
+                t->state = r->state;
                 fail_lost(t, NULL);
+        }
         return true;
 }
 
@@ -273,6 +275,14 @@ static void on_sent(void *arg, const json_t *result)
         a2a_turn_free(t);
 }
 
+/* Libraries for agents do not agree on how they say that a task has ended. */
+static bool refuses_task(const struct a2a_outcome *o)
+{
+        return o->end == A2A_END_ERROR &&
+               (o->code == A2A_TASK_NOT_FOUND || o->code == A2A_UNSUPPORTED_OPERATION ||
+                o->code == A2A_INVALID_PARAMS || o->code == A2A_INVALID_REQUEST);
+}
+
 /* The task that waited has ended otherwise: the message begins another one. */
 static void send_afresh(struct a2a_turn *t)
 {
@@ -330,8 +340,7 @@ static void on_send_ended(void *arg, const struct a2a_outcome *o)
                 a2a_follow(t, o);
         else if (may_retry(t, o, &wait))
                 a2a_pause(t, A2A_SEND_NEXT, wait);
-        else if (o->end == A2A_END_ERROR && t->goes_on &&
-                 (o->code == A2A_TASK_NOT_FOUND || o->code == A2A_UNSUPPORTED_OPERATION))
+        else if (t->goes_on && refuses_task(o))
                 send_afresh(t);
         else if (is_unknown_method(o) && t->card->streams && !t->plain) {
                 t->plain = true;

@@ -121,6 +121,8 @@ static int put_session(struct store_tx *tx, const struct a2a_write *w, struct er
 static int write_rows(struct store_tx *tx, struct bus_batch *batch, void *arg, struct error *err)
 {
         const struct a2a_write *w = arg;
+        /* a task that a message goes to waits until the agent tells of the message */
+        bool closes = w->what != WRITE_MARK || !w->goes_on;
         int rc;
 
         rc = a2a_turn_row_put(tx,
@@ -133,10 +135,10 @@ static int write_rows(struct store_tx *tx, struct bus_batch *batch, void *arg, s
                                                       .since = w->since ? w->since : "",
                                                       .used_ms = clock_wall_ms() },
                               w->fence, err);
-        if (rc == 1 && w->what != WRITE_TASK &&
-            a2a_turn_row_close_all(tx, w->agent, w->name, err) < 0)
+        if (rc == 1 && closes && a2a_turn_row_close_all(tx, w->agent, w->name, err) < 0)
                 return -1;
-        if (rc == 1 && w->what == WRITE_OPEN && a2a_turn_row_set_open(tx, w->id, true, err) < 0)
+        if (rc == 1 && w->what == WRITE_OPEN &&
+            a2a_turn_row_open(tx, w->id, w->since ? w->since : "", err) < 0)
                 return -1;
         if (rc == 1 && w->context)
                 rc = put_session(tx, w, err);
@@ -243,14 +245,15 @@ void a2a_rows_forget(struct a2a_turn *t)
 
 struct late_write {
         int64_t turn;
-        bool open;
+        char *agent, *name, *task, *since; /* since NULL: it does not wait */
 };
 
 static int write_late(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct late_write *w = arg;
 
-        return a2a_turn_row_set_open(tx, w->turn, w->open, err);
+        return w->since ? a2a_turn_row_open(tx, w->turn, w->since, err)
+                        : a2a_turn_row_close(tx, w->agent, w->name, w->task, err);
 }
 
 /* At worst the next message goes to a task that has ended, and is sent again without it. */
@@ -259,8 +262,12 @@ static void on_late_written(void *arg, const struct error *err)
         struct late_write *w = arg;
 
         if (err)
-                log_warn("cannot store the end of a task", LOG_I("turn", w->turn),
+                log_warn("cannot store whether a task waits", LOG_I("turn", w->turn),
                          LOG_S("why", err->text));
+        free(w->agent);
+        free(w->name);
+        free(w->task);
+        free(w->since);
         free(w);
 }
 
@@ -269,6 +276,9 @@ void a2a_store_late(struct a2a_turn *t, bool open)
         struct late_write *w = mem_zalloc(sizeof(*w));
 
         w->turn = t->id;
-        w->open = open;
+        w->agent = mem_strdup(t->owner->agent->name);
+        w->name = mem_strdup(t->name);
+        w->task = mem_strdup(t->task);
+        w->since = open ? mem_strdup(t->since ? t->since : "") : NULL;
         store_write(agent_store(t->owner->agent), write_late, on_late_written, w);
 }
