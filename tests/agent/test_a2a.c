@@ -806,6 +806,48 @@ static void an_authorization_is_told_and_its_answer_follows(void **state)
         a2a_rig_free(r);
 }
 
+static void an_answer_is_promised_only_if_it_is_waited_for(void **state)
+{
+        struct a2a_rig *r = a2a_rig_new("\"late\": \"discard\"");
+
+        (void)state;
+        a2a_rig_say(r, "pay it");
+        a2a_rig_serve(r, AGENT_CARD, CARD("false"));
+        a2a_rig_serve(r, "SendMessage",
+                      JSON(REPLY(TASK(SAYS("AUTH_REQUIRED", "1", "log in"), ""))));
+        assert_string_equal(a2a_rig_said(r),
+                            "log in\n\n(The agent waits for an authorization. Do what it asks for, "
+                            "then write here to go on.)");
+        a2a_rig_say(r, "done");
+        a2a_rig_serve(r, "\"taskId\":\"t\"", JSON(REPLY(DONE("paid"))));
+        assert_string_equal(a2a_rig_said(r), "paid");
+        a2a_rig_free(r);
+}
+
+static void an_authorization_that_is_asked_for_late_is_waited_for(void **state)
+{
+        struct a2a_rig *r = a2a_rig_new("");
+
+        (void)state;
+        r->road->late_replies =
+                (struct late_reply_policy){ .deliver_failed = true, .max_replies = 2 };
+        a2a_rig_say(r, "pay it");
+        a2a_rig_serve(r, AGENT_CARD, CARD("true"));
+        a2a_rig_expect(r, "SendStreamingMessage");
+        a2a_rig_answer_so(r, SSE(EVENT(TASK(STATE("WORKING"), ""))), 0, FAKE_KEEP);
+        rig_until_count(r->road, "a2a_turns WHERE task = 't'", 1);
+        a2a_rig_time_is_up(r);
+        rig_until_count(r->road, "turns WHERE state = 'failed'", 1);
+        a2a_rig_answer(r, EVENT(STATUS(SAYS("AUTH_REQUIRED", "1", "log in"))));
+        rig_until_count(r->road, "deliveries WHERE reply_of IS NOT NULL AND state = 'sent'", 1);
+        assert_has(a2a_rig_said(r), "log in\n\n(The agent waits for an authorization. Do what it "
+                                    "asks for; its answer follows");
+        a2a_rig_serve(r, "GetTask", JSON(REPLY(BARE(STATE("COMPLETED"), ARTIFACT("a", "paid")))));
+        rig_until_count(r->road, "deliveries WHERE reply_of IS NOT NULL AND state = 'sent'", 2);
+        assert_string_equal(a2a_rig_said(r), "paid");
+        a2a_rig_free(r);
+}
+
 /* Which question it is must be known, although the turn has ended: the agent begins with it. */
 static void a_question_after_an_authorization_is_answered(void **state)
 {
@@ -1294,6 +1336,8 @@ int main(void)
                 cmocka_unit_test(a_failed_message_to_a_task_may_be_repeated),
                 cmocka_unit_test(an_answer_to_a_task_is_looked_for_in_it),
                 cmocka_unit_test(an_authorization_is_told_and_its_answer_follows),
+                cmocka_unit_test(an_answer_is_promised_only_if_it_is_waited_for),
+                cmocka_unit_test(an_authorization_that_is_asked_for_late_is_waited_for),
                 cmocka_unit_test(a_question_after_an_authorization_is_answered),
                 cmocka_unit_test(a_late_answer_is_delivered_when_it_comes),
                 cmocka_unit_test(a_task_out_of_time_is_canceled_if_late_answers_are_not_wanted),

@@ -144,15 +144,23 @@ static void add_reason(const struct a2a_turn *t, struct buf *out, const char *wh
         free(reason);
 }
 
+/* A task goes on by itself once it has its authorization. Is it waited for? */
+static bool is_waited_for(const struct a2a_turn *t)
+{
+        const struct a2a_agent *o = t->owner;
+
+        return t->state == A2A_AUTH_REQUIRED && strcmp(o->conf->late, "deliver") == 0 &&
+               (t->held || o->late_count < A2A_LATE_MAX);
+}
+
 static void write_waiting(const struct a2a_turn *t, struct buf *out)
 {
         if (t->said)
                 add_paragraph(out, t->said);
         if (t->state == A2A_AUTH_REQUIRED)
-                add_remark(out,
-                           "The agent waits for an authorization. Do what it asks for; its answer "
-                           "follows, or write here to go on.",
-                           "");
+                add_remark(out, "The agent waits for an authorization. Do what it asks for",
+                           is_waited_for(t) ? "; its answer follows, or write here to go on."
+                                            : ", then write here to go on.");
         else if (out->len == 0)
                 buf_addstr(out, "The agent asks for more, without saying what.");
 }
@@ -195,12 +203,31 @@ static enum error_kind write_answer(const struct a2a_turn *t, struct buf *out)
         return kind;
 }
 
+/* The turn ends, or has ended, with what a person has to do. */
+static void await_person(struct a2a_turn *t, struct turn_reply *reply)
+{
+        struct a2a_agent *o = t->owner;
+        struct turn_run *run = t->run;
+
+        t->awaits_person = true;
+        free(t->said);
+        t->said = NULL;
+        add_usage(t, reply);
+        a2a_outlive(t, o->conf->late_seconds * 1000);
+        a2a_follow(t, NULL);
+        if (run) {
+                run->agent_data = NULL;
+                agent_finish(o->agent, run, reply, EFFECT_POSSIBLE);
+        } else {
+                reply->request_key = "authorization"; /* the answer is another reply */
+                agent_late_reply(o->agent, t->id, reply);
+        }
+}
+
 static void finish(struct a2a_turn *t)
 {
         struct turn_reply reply = { 0 };
-        struct a2a_agent *o = t->owner;
         struct buf text, record;
-        struct turn_run *run;
 
         buf_init(&text, 0);
         buf_init(&record, 0);
@@ -211,21 +238,10 @@ static void finish(struct a2a_turn *t)
                              &record);
                 reply.error = record.data;
         }
-        if (t->run && t->state == A2A_AUTH_REQUIRED && o->late_count < A2A_LATE_MAX &&
-            strcmp(o->conf->late, "deliver") == 0) {
-                /* it goes on by itself once it has what it wants */
-                run = t->run;
-                run->agent_data = NULL;
-                t->awaits_person = true;
-                free(t->said);
-                t->said = NULL;
-                add_usage(t, &reply);
-                a2a_outlive(t, o->conf->late_seconds * 1000);
-                a2a_follow(t, NULL);
-                agent_finish(o->agent, run, &reply, EFFECT_POSSIBLE);
-        } else {
+        if (is_waited_for(t))
+                await_person(t, &reply);
+        else
                 end(t, &reply, t->state == A2A_REJECTED ? EFFECT_NONE : EFFECT_POSSIBLE);
-        }
         buf_release(&text);
         buf_release(&record);
 }

@@ -475,9 +475,11 @@ void a2a_start(struct agent *a, struct turn_run *run)
 void a2a_outlive(struct a2a_turn *t, int64_t ms)
 {
         t->run = NULL;
-        t->held = true;
-        t->owner->late_count++;
-        agent_hold(t->owner->agent);
+        if (!t->held) {
+                t->held = true;
+                t->owner->late_count++;
+                agent_hold(t->owner->agent);
+        }
         timer_stop(t->show);
         timer_start(t->deadline, ms);
 }

@@ -377,7 +377,8 @@ void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *r
         struct late_reply *l = late_reply_new(r, turn, reply);
 
         l->overdue = true;
-        l->request_key = mem_printf("reply:%s:late", l->turn_key);
+        l->request_key = mem_printf("reply:%s:%s", l->turn_key,
+                                    reply->request_key ? reply->request_key : "late");
         store_read(r->store, read_rows, on_read, l);
 }
 

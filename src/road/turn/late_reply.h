@@ -36,7 +36,10 @@ typedef void late_reply_fn(void *arg, const struct late_reply_result *result);
 /* Calls fn once the outcome is stored. key: for idempotency, may be NULL. Copies. */
 void late_reply_submit(struct road *r, int64_t turn, const char *key,
                        const struct turn_reply *reply, late_reply_fn *fn, void *arg);
-/* A response that arrived after the turn ended. Copies. */
+/*
+ * A response that arrived after the turn ended. Copies. Of several, all but one have a
+ * reply->request_key, which tells them apart.
+ */
 void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *reply);
 
 #endif
