@@ -12,16 +12,16 @@
 #define PING_MS 15000
 #define OUT_MAX (4 * 1024 * 1024) /* unread bytes before a client is dropped */
 
-/* Freed after its waiter was called and its stream closed. */
+/* Freed when its stream closes. */
 struct reply_stream {
-        struct reply_streams *all; /* NULL once the API has closed */
+        struct reply_streams *all;
         const struct reply_stream_ops *ops;
         void *arg;
         char event[BUS_ID_SIZE];
-        bool live, waiting; /* gets live pieces; waits for the reply */
-        bool ended;         /* the last event was sent */
-        bool open;
-        struct http_stream *http;  /* NULL: closed */
+        bool live;                   /* gets live pieces */
+        bool ended;                  /* the last event was sent */
+        struct reply_waiter *waiter; /* NULL: the reply is here */
+        struct http_stream *http;
         struct buf out;            /* unread by the client */
         struct buf sent;           /* the pieces so far */
         bool quiet;                /* nothing sent since the last ping */
@@ -55,27 +55,6 @@ static void leave_live(struct reply_stream *s)
                 map_remove(&s->all->live, s->event);
 }
 
-static void leave(struct reply_stream *s)
-{
-        struct reply_streams *all = s->all;
-
-        leave_live(s);
-        LIST_REMOVE(s, next);
-        if (LIST_EMPTY(&all->list))
-                timer_stop(all->ping);
-        s->all = NULL;
-}
-
-static void stream_free(struct reply_stream *s)
-{
-        if (s->all)
-                leave(s);
-        s->ops->free(s->arg);
-        buf_release(&s->out);
-        buf_release(&s->sent);
-        free(s);
-}
-
 static ssize_t on_pull(void *arg, char *out, size_t max)
 {
         struct reply_stream *s = arg;
@@ -92,19 +71,25 @@ static void on_closed(void *arg)
 {
         struct reply_stream *s = arg;
 
-        s->http = NULL;
-        s->open = false;
-        if (!s->waiting)
-                stream_free(s);
+        if (s->waiter)
+                reply_waiters_remove(s->waiter);
+        leave_live(s);
+        LIST_REMOVE(s, next);
+        if (LIST_EMPTY(&s->all->list))
+                timer_stop(s->all->ping);
+        s->ops->free(s->arg);
+        buf_release(&s->out);
+        buf_release(&s->sent);
+        free(s);
 }
 
 static const struct http_stream_ops stream_ops = { on_pull, on_closed };
 
 void reply_stream_send(struct reply_stream *s, struct buf *data)
 {
-        if (s->http && s->out.len > OUT_MAX) {
+        if (s->out.len > OUT_MAX) {
                 http_stream_cut(s->http);
-        } else if (s->http) {
+        } else {
                 buf_addstr(&s->out, "data: ");
                 buf_add(&s->out, data->data, data->len);
                 buf_addstr(&s->out, "\n\n");
@@ -117,15 +102,14 @@ void reply_stream_send(struct reply_stream *s, struct buf *data)
 void reply_stream_close(struct reply_stream *s)
 {
         s->ended = true;
-        if (s->http)
-                http_stream_wake(s->http);
+        http_stream_wake(s->http);
 }
 
 /* ---- pieces ---- */
 
 static void send_piece(struct reply_stream *s, const char *text, size_t n)
 {
-        if (n == 0 || !s->http)
+        if (n == 0)
                 return;
         buf_add(&s->sent, text, n);
         s->ops->piece(s, s->arg, text, n);
@@ -191,7 +175,7 @@ static void on_ping(void *arg)
         struct reply_stream *s;
 
         LIST_FOREACH(s, &all->list, next) {
-                if (s->http && s->quiet) {
+                if (s->quiet) {
                         buf_addstr(&s->out, ": still working\n\n");
                         http_stream_wake(s->http);
                 }
@@ -205,29 +189,31 @@ static void on_reply(void *arg, const struct awaited_reply *r)
 {
         struct reply_stream *s = arg;
 
-        s->waiting = false;
-        if (s->all)
-                leave_live(s);
+        s->waiter = NULL;
+        leave_live(s);
         if (!s->ended) {
                 if (!s->ops->is_failure(r))
                         send_rest(s, r->text ? r->text : "");
                 s->ops->end(s, s->arg, r);
                 reply_stream_close(s);
         }
-        if (!s->open)
-                stream_free(s);
 }
 
 void reply_stream_open(struct http_exchange *x, int64_t event, bool live, bool now, int64_t ms,
                        const struct reply_stream_ops *ops, void *arg)
 {
         struct reply_streams *all = api_of(x)->reply_streams;
-        struct reply_stream *s = mem_zalloc(sizeof(*s));
+        struct reply_stream *s;
 
+        if (http_is_gone(x)) {
+                http_answer(x, 200, "text/event-stream", "", 0);
+                ops->free(arg);
+                return;
+        }
+        s = mem_zalloc(sizeof(*s));
         s->all = all;
         s->ops = ops;
         s->arg = arg;
-        s->open = s->waiting = true;
         bus_event_id(event, s->event);
         buf_init(&s->out, 0);
         buf_init(&s->sent, 0);
@@ -240,10 +226,8 @@ void reply_stream_open(struct http_exchange *x, int64_t event, bool live, bool n
         }
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, s, &s->http);
-        if (!s->open)
-                s->http = NULL; /* the client has gone */
         s->ops->begin(s, s->arg);
-        reply_waiters_add(all->api->waiters, event, now, ms, on_reply, s);
+        s->waiter = reply_waiters_add(all->api->waiters, event, now, ms, on_reply, s);
 }
 
 /* ---- opening and closing ---- */
@@ -265,8 +249,6 @@ void reply_streams_free(struct reply_streams *all)
 {
         if (!all)
                 return;
-        while (!LIST_EMPTY(&all->list))
-                leave(LIST_FIRST(&all->list));
         bus_unlisten(all->api->env.bus, all->listener);
         timer_free(all->ping);
         map_release(&all->live);

@@ -32,7 +32,7 @@ struct reply_stream_ops {
 };
 
 struct reply_streams *reply_streams_new(struct api *a);
-/* After the server. */
+/* After the server, whose end closes the streams. */
 void reply_streams_free(struct reply_streams *all);
 
 /*

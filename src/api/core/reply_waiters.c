@@ -18,31 +18,38 @@
 #define LATER_READ_MS 1000
 #define NEWEST        1000 /* deliveries searched for a notice */
 #define CLOCK_STEP_MS 1000 /* the wall clock may be set back meanwhile */
+#define EVERYBODY     INT64_MAX
 
 struct reply_waiter {
+        struct awaited_event *event;
         reply_waiter_fn *fn;
         void *arg;
+        int64_t deadline_ms;
+        LIST_ENTRY(reply_waiter) next;
+};
+
+/* A message. Its waiters share timer and reads, so that many cost no more than one. */
+struct awaited_event {
         struct reply_waiters *all;
         char key[BUS_ID_SIZE];
         int64_t event;
-        bool reading, again; /* again: the turn ended during the read */
-        int64_t deadline_ms, pause_ms;
+        struct reply_read *reading; /* NULL: then the timer runs */
+        bool again;                 /* the turn ended, or somebody joined, during the read */
+        int64_t pause_ms;
         struct timer *timer;
-        struct reply_waiter *same; /* next waiter for the same event */
+        LIST_HEAD(, reply_waiter) waiters; /* empty: freed at the next occasion */
 };
 
 struct reply_waiters {
         struct api *api;
         struct bus_listener *listener;
-        struct map by_event; /* "evt-12" → struct reply_waiter, first of a chain */
-        LIST_HEAD(, reply_read) reads;
+        struct map by_event; /* "evt-12" → struct awaited_event */
         unsigned count;
 };
 
-/* One read of an event's outcome; outlives the waiter. */
+/* One read of an event's outcome. */
 struct reply_read {
-        struct reply_waiters *all; /* NULL once freed */
-        LIST_ENTRY(reply_read) next;
+        struct awaited_event *of; /* NULL: freed */
         int64_t event;
         struct reply_outcome outcome;
 };
@@ -62,29 +69,50 @@ unsigned reply_waiters_count(const struct reply_waiters *w)
         return w->count;
 }
 
-static void waiter_free(struct reply_waiter *w)
+/* ---- waiters and what they wait for ---- */
+
+static void on_timer(void *arg);
+
+static struct awaited_event *event_get(struct reply_waiters *all, int64_t event)
 {
-        timer_free(w->timer);
+        char key[BUS_ID_SIZE];
+        struct awaited_event *e = map_get(&all->by_event, bus_event_id(event, key));
+
+        if (e)
+                return e;
+        e = mem_zalloc(sizeof(*e));
+        e->all = all;
+        memcpy(e->key, key, sizeof(key));
+        e->event = event;
+        e->pause_ms = FIRST_READ_MS;
+        e->timer = timer_new(all->api->env.loop, on_timer, e);
+        LIST_INIT(&e->waiters);
+        map_put(&all->by_event, e->key, e);
+        return e;
+}
+
+static void event_free(struct awaited_event *e)
+{
+        if (e->reading)
+                e->reading->of = NULL;
+        timer_free(e->timer);
+        free(e);
+}
+
+void reply_waiters_remove(struct reply_waiter *w)
+{
+        LIST_REMOVE(w, next);
+        w->event->all->count--;
         free(w);
 }
 
-/* Removes and frees the waiter, then calls back. reply NULL: timeout. */
+/* reply NULL: time is up. The call may remove other waiters. */
 static void finish(struct reply_waiter *w, const struct awaited_reply *reply)
 {
-        struct reply_waiters *all = w->all;
-        struct reply_waiter *first = map_get(&all->by_event, w->key), **at = &first;
         reply_waiter_fn *fn = w->fn;
         void *arg = w->arg;
 
-        while (*at != w)
-                at = &(*at)->same;
-        *at = w->same;
-        if (first)
-                map_put(&all->by_event, w->key, first);
-        else
-                map_remove(&all->by_event, w->key);
-        all->count--;
-        waiter_free(w);
+        reply_waiters_remove(w);
         fn(arg, reply);
 }
 
@@ -197,62 +225,94 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
         return reply_outcome_read(tx, u->event, &u->outcome, err);
 }
 
-static void read_reply(struct reply_waiter *w);
+static void on_read(void *arg, const struct error *err);
 
-static void pause_or_end(struct reply_waiter *w)
+static void read_reply(struct awaited_event *e)
 {
-        int64_t left = w->deadline_ms - loop_now_ms(w->all->api->env.loop);
+        struct reply_read *u = mem_zalloc(sizeof(*u));
 
-        if (w->again) {
-                read_reply(w);
-        } else if (left <= 0) {
+        timer_stop(e->timer);
+        e->again = false;
+        e->reading = u;
+        u->of = e;
+        u->event = e->event;
+        reply_outcome_init(&u->outcome);
+        store_read(e->all->api->env.store, on_reader, on_read, u);
+}
+
+static void pause_reading(struct awaited_event *e)
+{
+        int64_t now = loop_now_ms(e->all->api->env.loop), ms = e->pause_ms;
+        const struct reply_waiter *w;
+
+        LIST_FOREACH(w, &e->waiters, next)
+                if (w->deadline_ms - now < ms)
+                        ms = w->deadline_ms - now;
+        timer_start(e->timer, ms);
+        e->pause_ms = LATER_READ_MS;
+}
+
+/* One whose time is over by then; EVERYBODY: any. */
+static struct reply_waiter *find_waiter(const struct awaited_event *e, int64_t then)
+{
+        struct reply_waiter *w;
+
+        LIST_FOREACH(w, &e->waiters, next)
+                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left the list */
+                if (w->deadline_ms <= then)
+                        return w;
+        return NULL;
+}
+
+/* Reads it now, later, or never again. */
+static void go_on(struct awaited_event *e)
+{
+        int64_t now = loop_now_ms(e->all->api->env.loop);
+        struct reply_waiter *w;
+
+        while (!e->again && (w = find_waiter(e, now)))
                 finish(w, NULL);
-        } else {
-                timer_start(w->timer, left < w->pause_ms ? left : w->pause_ms);
-                w->pause_ms = LATER_READ_MS;
+        if (LIST_EMPTY(&e->waiters)) {
+                map_remove(&e->all->by_event, e->key);
+                event_free(e);
+        } else if (e->again) {
+                read_reply(e);
+        } else if (!e->reading) { /* else by somebody who joined in a call */
+                pause_reading(e);
         }
 }
 
 static void on_read(void *arg, const struct error *err)
 {
         struct reply_read *u = arg;
-        char key[BUS_ID_SIZE];
-        struct reply_waiter *w, *next;
+        struct awaited_event *e = u->of;
+        struct reply_waiter *w;
 
-        if (u->all)
-                LIST_REMOVE(u, next);
-        w = u->all ? map_get(&u->all->by_event, bus_event_id(u->event, key)) : NULL;
-        for (; w; w = next) {
-                next = w->same;
-                w->reading = false;
-                if (!err && u->outcome.ended)
+        if (e) {
+                e->reading = NULL;
+                while (!err && u->outcome.ended && (w = find_waiter(e, EVERYBODY)))
                         finish(w, &u->outcome.reply);
-                else
-                        pause_or_end(w);
+                go_on(e);
         }
         reply_outcome_release(&u->outcome);
         free(u);
 }
 
-static void read_reply(struct reply_waiter *w)
+static void read_now(struct awaited_event *e)
 {
-        struct reply_read *u = mem_zalloc(sizeof(*u));
-
-        w->reading = true;
-        w->again = false;
-        u->all = w->all;
-        u->event = w->event;
-        LIST_INSERT_HEAD(&w->all->reads, u, next);
-        reply_outcome_init(&u->outcome);
-        store_read(w->all->api->env.store, on_reader, on_read, u);
+        e->again = true;
+        if (!e->reading)
+                read_reply(e);
 }
 
 static void on_timer(void *arg)
 {
-        struct reply_waiter *w = arg;
+        struct awaited_event *e = arg;
 
-        if (!w->reading)
-                read_reply(w);
+        if (LIST_EMPTY(&e->waiters))
+                go_on(e);
+        else
+                read_now(e);
 }
 
 /* ---- ended turns ---- */
@@ -268,36 +328,31 @@ static void on_turn(void *arg, const struct bus_event *e)
         payload = json_loads(e->payload, 0, NULL);
         json_array_foreach(json_object_get(payload, "events"), i, id) {
                 const char *key = json_string_value(id);
-                struct reply_waiter *w = key ? map_get(&all->by_event, key) : NULL;
+                struct awaited_event *awaited = key ? map_get(&all->by_event, key) : NULL;
 
-                for (; w; w = w->same) {
-                        w->again = true;
-                        if (!w->reading)
-                                read_reply(w);
-                }
+                if (awaited)
+                        read_now(awaited);
         }
         json_decref(payload);
 }
 
-void reply_waiters_add(struct reply_waiters *all, int64_t event, bool now, int64_t ms,
-                       reply_waiter_fn *fn, void *arg)
+struct reply_waiter *reply_waiters_add(struct reply_waiters *all, int64_t event, bool now,
+                                       int64_t ms, reply_waiter_fn *fn, void *arg)
 {
+        struct awaited_event *e = event_get(all, event);
         struct reply_waiter *w = mem_zalloc(sizeof(*w));
 
+        w->event = e;
         w->fn = fn;
         w->arg = arg;
-        w->all = all;
-        w->event = event;
         w->deadline_ms = loop_now_ms(all->api->env.loop) + ms;
-        w->pause_ms = FIRST_READ_MS;
-        w->timer = timer_new(all->api->env.loop, on_timer, w);
-        bus_event_id(event, w->key);
-        w->same = map_put(&all->by_event, w->key, w);
+        LIST_INSERT_HEAD(&e->waiters, w, next);
         all->count++;
         if (now)
-                read_reply(w);
-        else
-                pause_or_end(w);
+                read_now(e);
+        else if (!e->reading && !timer_active(e->timer))
+                pause_reading(e);
+        return w;
 }
 
 struct reply_waiters *reply_waiters_new(struct api *a)
@@ -306,29 +361,24 @@ struct reply_waiters *reply_waiters_new(struct api *a)
 
         all->api = a;
         map_init(&all->by_event);
-        LIST_INIT(&all->reads);
         all->listener = bus_listen(a->env.bus, 1u << STREAM_TURN, on_turn, all);
         return all;
 }
 
 void reply_waiters_free(struct reply_waiters *all)
 {
-        struct reply_read *u;
-        void *first;
+        void *value;
 
         if (!all)
                 return;
         bus_unlisten(all->api->env.bus, all->listener);
-        LIST_FOREACH(u, &all->reads, next)
-                u->all = NULL;
-        for (size_t i = 0; map_each(&all->by_event, &i, NULL, &first);) {
-                struct reply_waiter *w, *next;
+        for (size_t i = 0; map_each(&all->by_event, &i, NULL, &value);) {
+                struct awaited_event *e = value;
+                struct reply_waiter *w;
 
-                for (w = first; w; w = next) {
-                        next = w->same;
-                        w->fn(w->arg, NULL);
-                        waiter_free(w);
-                }
+                while ((w = find_waiter(e, EVERYBODY)))
+                        finish(w, NULL);
+                event_free(e);
         }
         map_release(&all->by_event);
         free(all);

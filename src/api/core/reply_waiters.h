@@ -43,8 +43,11 @@ int reply_outcome_read(struct store_tx *tx, int64_t event, struct reply_outcome 
 
 /* Called once. reply NULL: timeout, or the API closes. */
 typedef void reply_waiter_fn(void *arg, const struct awaited_reply *reply);
-/* Waits at most ms. now: the event may have ended already. */
-void reply_waiters_add(struct reply_waiters *w, int64_t event, bool now, int64_t ms,
-                       reply_waiter_fn *fn, void *arg);
+struct reply_waiter;
+/* Waits at most ms. now: the event may have ended already. Valid until fn is called. */
+struct reply_waiter *reply_waiters_add(struct reply_waiters *all, int64_t event, bool now,
+                                       int64_t ms, reply_waiter_fn *fn, void *arg);
+/* Nobody waits any more: fn is not called. */
+void reply_waiters_remove(struct reply_waiter *w);
 
 #endif
