@@ -532,6 +532,7 @@ static void a_task_that_asks_waits_for_input(void **state)
         free(text);
         json_decref(events);
         http_raw_close(&streams);
+        assert_int_equal(reply_waiters_count(r->api->waiters), 0);
         /* of another context it is not the task */
         body = mem_printf(CALL("SendMessage",
                                "\"message\":{\"messageId\":\"m2\",\"taskId\":\"%s\",\"contextId\":"
@@ -563,6 +564,35 @@ static void a_task_that_asks_waits_for_input(void **state)
         expect_error(ask(r, "/a2a", body), A2A_UNSUPPORTED_OPERATION);
         free(body);
         free(id);
+}
+
+static void never(void *arg, const struct awaited_reply *reply)
+{
+        (void)arg;
+        (void)reply;
+}
+
+/* As of other requests that wait. */
+static void too_many_followers_are_refused(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a = ask(r, "/a2a", CALL("SendMessage", MESSAGE("m1", "hang on") NOW));
+        static const char *const methods[] = { "SubscribeToTask", "CancelTask" };
+
+        for (int i = 0; i < 1000; i++)
+                reply_waiters_add(r->api->waiters, 999, false, 600000, never, NULL);
+        for (size_t i = 0; i < COUNT(methods); i++) {
+                char *body =
+                        mem_printf("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{"
+                                   "\"id\":\"%s\"}}",
+                                   methods[i], json_str(task_of(&a), "id", ""));
+
+                api_rig_expect(r, "POST", "/a2a", body, 503, "requests wait for a reply already");
+                free(body);
+        }
+        api_answer_release(&a);
+        api_rig_until(r, &r->hanging_count, 1);
+        api_rig_release(r);
 }
 
 /* ---- mistakes ---- */
@@ -797,6 +827,7 @@ int main(void)
                 API_RIG_CASE(a_task_is_canceled_once),
                 API_RIG_CASE(tasks_are_listed_by_state_and_page),
                 API_RIG_CASE(a_task_that_asks_waits_for_input),
+                API_RIG_CASE(too_many_followers_are_refused),
                 API_RIG_CASE(mistakes_have_the_codes_of_the_specification),
                 API_RIG_CASE(other_versions_are_refused),
                 API_RIG_CASE(a_key_asks_only_its_agents),

@@ -428,6 +428,8 @@ static void with_task(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root
         struct a2a_job *j;
         int64_t history, event = a2a_task_id_read(rpc, &m);
 
+        if (rpc->method != A2A_GET && !reply_waiters_check(x))
+                return;
         if (event < 0 || a2a_history_read(rpc->params, &history, &m) < 0) {
                 a2a_reply_mistake(x, rpc, &m);
                 return;

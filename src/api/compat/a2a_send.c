@@ -31,11 +31,13 @@
 /* Somebody who follows a task, and wants to know when it asks for something. */
 struct follower {
         LIST_ENTRY(follower) next;
+        struct api *api;
         struct question *reading; /* what it asks; NULL: nothing is being read */
         char *trace;              /* of the task */
         char *agent;
         struct key *caller;
         int64_t event;
+        /* Takes what is in the task. */
         void (*asked)(struct follower *f, struct a2a_task *t);
 };
 
@@ -50,6 +52,7 @@ struct a2a_server {
 
 struct question {
         struct follower *who; /* NULL: it has gone */
+        bool again;           /* something was asked during the read */
         struct key *caller;
         char *agent;
         int64_t event;
@@ -63,6 +66,8 @@ static int read_question(struct store_tx *tx, void *arg, struct error *err)
         return a2a_task_read(tx, q->caller, q->agent, q->event, &q->task, err);
 }
 
+static void look_for_question(struct follower *f);
+
 static void on_question(void *arg, const struct error *err)
 {
         struct question *q = arg;
@@ -72,10 +77,29 @@ static void on_question(void *arg, const struct error *err)
                 f->reading = NULL;
         if (f && !err && q->task.found && q->task.state == A2A_INPUT_REQUIRED)
                 f->asked(f, &q->task);
+        else if (f && q->again)
+                look_for_question(f);
         a2a_task_release(&q->task);
         key_unref(q->caller);
         free(q->agent);
         free(q);
+}
+
+static void look_for_question(struct follower *f)
+{
+        struct question *q;
+
+        if (f->reading) {
+                f->reading->again = true;
+                return;
+        }
+        q = mem_zalloc(sizeof(*q));
+        q->who = f;
+        q->caller = key_ref(f->caller);
+        q->agent = mem_strdup(f->agent);
+        q->event = f->event;
+        f->reading = q;
+        store_read(f->api->env.store, read_question, on_question, q);
 }
 
 /* Requests may share a trace, so the task is looked at. */
@@ -86,30 +110,23 @@ static void on_event(void *arg, const struct bus_event *e)
 
         if (LIST_EMPTY(&s->followers) || strcmp(e->type, "approval.requested") != 0 || !e->trace)
                 return;
-        LIST_FOREACH(f, &s->followers, next) {
-                struct question *q;
-
-                if (f->reading || strcmp(f->trace, e->trace) != 0)
-                        continue;
-                q = mem_zalloc(sizeof(*q));
-                q->who = f;
-                q->caller = key_ref(f->caller);
-                q->agent = mem_strdup(f->agent);
-                q->event = f->event;
-                f->reading = q;
-                store_read(s->api->env.store, read_question, on_question, q);
-        }
+        LIST_FOREACH(f, &s->followers, next)
+                if (strcmp(f->trace, e->trace) == 0)
+                        look_for_question(f);
 }
 
-static void follow(struct follower *f, struct api *api, const struct a2a_job *j, const char *trace,
+static void follow(struct follower *f, const struct a2a_job *j, const char *trace,
                    void (*asked)(struct follower *f, struct a2a_task *t))
 {
+        f->api = j->job.api;
         f->trace = mem_strdup(trace);
         f->agent = mem_strdup(j->agent);
         f->caller = key_ref(j->caller);
         f->event = j->event;
         f->asked = asked;
-        LIST_INSERT_HEAD(&api->a2a->followers, f, next);
+        LIST_INSERT_HEAD(&f->api->a2a->followers, f, next);
+        if (j->task.state == A2A_WORKING) /* it may have asked since it was read */
+                look_for_question(f);
 }
 
 static void unfollow(struct follower *f)
@@ -244,6 +261,7 @@ static void on_stream_asked(struct follower *f, struct a2a_task *t)
 {
         struct a2a_stream *s = (struct a2a_stream *)f;
 
+        unfollow(f);
         send_status(s->http, s, A2A_INPUT_REQUIRED, t->said);
         reply_stream_close(s->http);
 }
@@ -259,16 +277,15 @@ static void open_stream(struct a2a_job *j, bool live)
                                                      .is_failure = has_failed,
                                                      .free = stream_free };
         struct a2a_stream *s = mem_zalloc(sizeof(*s));
-        struct api *api = j->job.api;
-        struct http_exchange *x = api_job_end(&j->job);
 
+        follow(&s->follower, j, j->task.trace ? j->task.trace : "", on_stream_asked);
         s->to = j->to;
         j->to.id = NULL;
         s->task = j->task;
         j->task = (struct a2a_task){ 0 };
         s->history = j->history;
-        follow(&s->follower, api, j, s->task.trace ? s->task.trace : "", on_stream_asked);
-        reply_stream_open(x, j->event, live, !live, CHAT_BRIDGE_WAIT_MS, &ops, s);
+        reply_stream_open(api_job_end(&j->job), j->event, live, !live, CHAT_BRIDGE_WAIT_MS, &ops,
+                          s);
         a2a_job_free(j);
 }
 
@@ -290,8 +307,7 @@ struct send_job {
         LIST_ENTRY(send_job) next;     /* while it is saved */
         bool goes_on;                  /* the message is for a task that asks */
         int64_t answering;             /* the event of that message */
-        bool waiting;                  /* a waiter will call */
-        bool answered;
+        struct reply_waiter *waiter;   /* NULL: it does not wait */
 };
 
 static void release_send(struct a2a_job *j)
@@ -299,6 +315,8 @@ static void release_send(struct a2a_job *j)
         struct send_job *s = (struct send_job *)j;
 
         unfollow(&s->follower);
+        if (s->waiter)
+                reply_waiters_remove(s->waiter);
         a2a_ask_release(&s->ask);
         free(s->context);
         free(s->channel);
@@ -323,45 +341,30 @@ static void on_reply(void *arg, const struct awaited_reply *reply)
         struct send_job *s = arg;
 
         (void)reply;
-        s->waiting = false;
+        s->waiter = NULL;
         unfollow(&s->follower);
-        if (s->answered || !s->base.job.api)
-                a2a_job_free(&s->base);
-        else
+        s->base.loaded = on_loaded;
+        if (s->base.job.api)
                 a2a_job_load(&s->base);
+        else
+                a2a_job_free(&s->base);
 }
 
-/* The job stays until its waiter has called. */
 static void on_send_asked(struct follower *f, struct a2a_task *t)
 {
         struct send_job *s = (struct send_job *)((char *)f - offsetof(struct send_job, follower));
-        struct a2a_task_form form = { s->base.to.version, s->base.history, true };
-        struct http_exchange *x = s->answered ? NULL : api_job_end(&s->base.job);
-        struct buf b;
 
-        if (!x)
-                return;
-        s->answered = true;
-        buf_init(&b, 0);
-        a2a_open(&b, &s->base.to);
-        if (s->base.to.version == A2A_1_0) {
-                jsonw_open_member(&b, "result", '{');
-                a2a_task_write(&b, "task", &form, t);
-                jsonw_close(&b, '}');
-        } else {
-                a2a_task_write(&b, "result", &form, t);
-        }
-        a2a_close(&b);
-        reply_json(x, 200, &b);
+        a2a_task_release(&s->base.task);
+        s->base.task = *t;
+        *t = (struct a2a_task){ 0 };
+        a2a_job_reply_task(&s->base);
 }
 
 static void wait_for_end(struct send_job *s, const char *trace, bool now)
 {
-        struct api *api = s->base.job.api;
-
-        s->waiting = true;
-        follow(&s->follower, api, &s->base, trace, on_send_asked);
-        reply_waiters_add(api->waiters, s->base.event, now, CHAT_BRIDGE_WAIT_MS, on_reply, s);
+        follow(&s->follower, &s->base, trace, on_send_asked);
+        s->waiter = reply_waiters_add(s->base.job.api->waiters, s->base.event, now,
+                                      CHAT_BRIDGE_WAIT_MS, on_reply, s);
 }
 
 /* ---- a message to a task that asks ---- */

@@ -102,6 +102,9 @@ void reply_stream_send(struct reply_stream *s, struct buf *data)
 void reply_stream_close(struct reply_stream *s)
 {
         s->ended = true;
+        if (s->waiter)
+                reply_waiters_remove(s->waiter);
+        s->waiter = NULL;
         http_stream_wake(s->http);
 }
 
@@ -191,12 +194,10 @@ static void on_reply(void *arg, const struct awaited_reply *r)
 
         s->waiter = NULL;
         leave_live(s);
-        if (!s->ended) {
-                if (!s->ops->is_failure(r))
-                        send_rest(s, r->text ? r->text : "");
-                s->ops->end(s, s->arg, r);
-                reply_stream_close(s);
-        }
+        if (!s->ops->is_failure(r))
+                send_rest(s, r->text ? r->text : "");
+        s->ops->end(s, s->arg, r);
+        reply_stream_close(s);
 }
 
 void reply_stream_open(struct http_exchange *x, int64_t event, bool live, bool now, int64_t ms,
@@ -227,7 +228,8 @@ void reply_stream_open(struct http_exchange *x, int64_t event, bool live, bool n
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, s, &s->http);
         s->ops->begin(s, s->arg);
-        s->waiter = reply_waiters_add(all->api->waiters, event, now, ms, on_reply, s);
+        if (!s->ended)
+                s->waiter = reply_waiters_add(all->api->waiters, event, now, ms, on_reply, s);
 }
 
 /* ---- opening and closing ---- */
