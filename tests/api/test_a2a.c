@@ -294,6 +294,30 @@ static void files_that_are_sent_along_are_saved_for_the_turn(void **state)
                      A2A_INVALID_PARAMS);
 }
 
+/* A reload in the middle: the file is being saved. */
+static void an_adapter_that_is_removed_gets_no_message(void **state)
+{
+        static const char body[] = CALL(
+                "SendMessage", "\"message\":{\"messageId\":\"m1\",\"role\":\"user\",\"parts\":["
+                               "{\"raw\":\"aGVsbG8=\",\"filename\":\"a.txt\"}]}");
+        struct api_rig *r = *state;
+        struct adapter_conf *left;
+        struct api_answer a;
+        struct http_raw c;
+        struct error err;
+
+        left = adapter_conf_make("terminal", "cli", "{}", &err);
+        api_rig_send(r, &c, "POST", "/a2a", "", body);
+        while (!r->api->jobs)
+                loop_step(r->loop, true);
+        assert_int_equal(adapters_apply(r->adapters, &left, 1, &err), 0);
+        a = api_rig_receive(&c);
+        assert_int_equal(a.status, 503);
+        assert_non_null(strstr(a.text, "instance 'api'"));
+        api_answer_release(&a);
+        assert_int_equal(r->turns, 0);
+}
+
 /* ---- streams ---- */
 
 /* The results of all events as a list; yours to free. */
@@ -822,6 +846,7 @@ int main(void)
                 API_RIG_CASE(a_client_need_not_wait),
                 API_RIG_CASE(tasks_are_known_after_a_restart_and_to_their_key_alone),
                 API_RIG_CASE(files_that_are_sent_along_are_saved_for_the_turn),
+                API_RIG_CASE(an_adapter_that_is_removed_gets_no_message),
                 API_RIG_CASE(pieces_of_an_answer_are_streamed),
                 API_RIG_CASE(a_task_may_be_followed_by_several),
                 API_RIG_CASE(a_task_is_canceled_once),

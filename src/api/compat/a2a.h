@@ -155,8 +155,8 @@ struct a2a_job {
         struct a2a_to to;
         char *agent; /* of the path; NULL: the rules choose */
         struct key *caller;
-        struct adapter *adapter;
-        json_t *root; /* the request */
+        char *adapter; /* its name: a reload may remove it meanwhile */
+        json_t *root;  /* the request */
         int64_t event, history;
         struct a2a_task task; /* as read last */
         unsigned tries;
@@ -167,7 +167,7 @@ struct a2a_job {
 };
 /* What a request begins with. Takes rpc->id, and a reference of root. */
 void a2a_job_init(struct a2a_job *j, struct http_exchange *x, struct a2a_rpc *rpc, json_t *root,
-                  const char *agent, struct adapter *adapter);
+                  const char *agent, const char *adapter);
 void a2a_job_free(struct a2a_job *j);
 /* Reads the task of j->event and calls j->loaded, which has an exchange to answer. */
 void a2a_job_load(struct a2a_job *j);
@@ -182,7 +182,7 @@ void a2a_job_reply(struct a2a_job *j, int status, struct buf *json);
 
 /* SendMessage and SendStreamingMessage. Takes rpc->id, and a reference of root. */
 void a2a_send_message(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root, const char *agent,
-                      struct adapter *adapter);
+                      const char *adapter);
 /* SubscribeToTask: j->task is loaded, and has not ended. */
 void a2a_subscribe_task(struct a2a_job *j);
 

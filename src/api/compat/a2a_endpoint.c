@@ -25,14 +25,14 @@
 /* ---- jobs ---- */
 
 void a2a_job_init(struct a2a_job *j, struct http_exchange *x, struct a2a_rpc *rpc, json_t *root,
-                  const char *agent, struct adapter *adapter)
+                  const char *agent, const char *adapter)
 {
         api_job_begin(&j->job, x);
         j->to = (struct a2a_to){ rpc->version, rpc->id, a2a_method_streams(rpc->method) };
         rpc->id = NULL;
         j->root = json_incref(root);
         j->agent = mem_strdup(agent);
-        j->adapter = adapter;
+        j->adapter = mem_strdup(adapter);
         j->caller = key_ref(caller_of(x));
         j->history = A2A_ALL_HISTORY;
 }
@@ -47,6 +47,7 @@ void a2a_job_free(struct a2a_job *j)
         key_unref(j->caller);
         free(j->to.id);
         free(j->agent);
+        free(j->adapter);
         free(j);
 }
 
@@ -251,7 +252,7 @@ static void on_canceling(struct a2a_job *j, const struct error *err)
 struct list_job {
         struct a2a_job base; /* first */
         struct a2a_list_ask ask;
-        char *adapter, *first, *end; /* names of chats */
+        char *first, *end; /* names of chats */
         struct buf json;
 };
 
@@ -259,7 +260,6 @@ static void release_list(struct a2a_job *j)
 {
         struct list_job *l = (struct list_job *)j;
 
-        free(l->adapter);
         free(l->first);
         free(l->end);
         buf_release(&l->json);
@@ -312,7 +312,8 @@ static int read_page(struct store_tx *tx, const struct list_job *l, struct task_
                      struct error *err)
 {
         struct message_task_row *all = mem_array(LISTED_MAX, sizeof(*all));
-        struct store_stmt *s = message_task_row_list(tx, l->adapter, l->first, l->end, LISTED_MAX);
+        struct store_stmt *s =
+                message_task_row_list(tx, l->base.adapter, l->first, l->end, LISTED_MAX);
         size_t n = 0;
         int rc = 0;
 
@@ -392,7 +393,7 @@ static void on_list_read(void *arg, const struct error *err)
 }
 
 static void list_tasks(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root,
-                       const char *agent, struct adapter *adapter)
+                       const char *agent, const char *adapter)
 {
         struct a2a_mistake m;
         struct list_job *l;
@@ -407,7 +408,6 @@ static void list_tasks(struct http_exchange *x, struct a2a_rpc *rpc, json_t *roo
         l->ask = ask; /* its strings are the request's */
         a2a_job_init(&l->base, x, rpc, root, agent, adapter);
         l->base.release = release_list;
-        l->adapter = mem_strdup(adapter->name);
         chats = a2a_chats(l->base.caller->id, agent);
         l->first = mem_printf("%s%s", chats, ask.context ? ask.context : "");
         /* the name alone, or all that begin so */
@@ -422,7 +422,7 @@ static void list_tasks(struct http_exchange *x, struct a2a_rpc *rpc, json_t *roo
 /* ---- the endpoint ---- */
 
 static void with_task(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root, const char *agent,
-                      struct adapter *adapter)
+                      const char *adapter)
 {
         struct a2a_mistake m;
         struct a2a_job *j;
@@ -445,7 +445,7 @@ static void with_task(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root
 }
 
 static void run(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root, const char *agent,
-                struct adapter *adapter)
+                const char *adapter)
 {
         struct a2a_mistake m;
 
@@ -497,7 +497,7 @@ static void serve(struct http_exchange *x)
         if (a2a_rpc_read(root, header ? header : http_query(x, A2A_VERSION_HEADER), &rpc, &m) < 0)
                 a2a_reply_mistake(x, &rpc, &m);
         else if ((adapter = chat_bridge_choose(x)) && chat_bridge_check_agent(x, adapter, agent))
-                run(x, &rpc, root, agent, adapter);
+                run(x, &rpc, root, agent, adapter->name);
         free(rpc.id); /* unless it was taken */
         json_decref(root);
 }

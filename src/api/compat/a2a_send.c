@@ -482,6 +482,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
 static void submit(struct send_job *s)
 {
+        struct api *api = s->base.job.api;
+        struct adapter *adapter = adapters_find(api->env.adapters, s->base.adapter);
         const struct chat_bridge_line line = { CHAT_BRIDGE_USER, NULL, s->ask.text.data };
         struct chat_bridge_ask ask = { .protocol = "a2a",
                                        .agent = s->base.agent,
@@ -494,8 +496,14 @@ static void submit(struct send_job *s)
                                        .line_count = 1,
                                        .attachments = s->ask.files,
                                        .attachment_count = s->ask.file_count };
+        struct error err;
 
-        chat_bridge_submit(s->base.job.api, s->base.adapter, &ask, on_receipt, s);
+        if (adapter) {
+                chat_bridge_submit(api, adapter, &ask, on_receipt, s);
+                return;
+        }
+        error_set(&err, ERR_MISSING, "instance '%s' was removed", s->base.adapter);
+        a2a_job_failed(&s->base, &err);
 }
 
 /* ---- files that were sent along ---- */
@@ -543,7 +551,7 @@ static void save_next(struct send_job *s)
         s->ask.files[s->saved].source = ADAPTER_SAVED_FILE;
         LIST_INSERT_HEAD(&s->base.job.api->a2a->saving, s, next);
         s->saving = adapters_save_file(s->base.job.api->env.adapters,
-                                       &(struct incoming){ .adapter = s->base.adapter->name,
+                                       &(struct incoming){ .adapter = s->base.adapter,
                                                            .channel = s->channel,
                                                            .id = key,
                                                            .attachments = s->ask.files,
@@ -587,7 +595,7 @@ static void on_continued(struct a2a_job *j, const struct error *err)
 }
 
 void a2a_send_message(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root, const char *agent,
-                      struct adapter *adapter)
+                      const char *adapter)
 {
         struct a2a_mistake m;
         struct send_job *s;
