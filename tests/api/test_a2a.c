@@ -525,12 +525,17 @@ static void ask_approval(struct api_rig *r, struct verdict *v)
                           on_decided, v);
 }
 
+static bool two_wait(void *arg)
+{
+        return reply_waiters_count(((struct api_rig *)arg)->api->waiters) == 2;
+}
+
 /* An agent that asks a person waits for input; "yes" to the task lets it go on. */
 static void a_task_that_asks_waits_for_input(void **state)
 {
         struct verdict v = { 0 };
         struct api_rig *r = *state;
-        struct http_raw waits, streams;
+        struct http_raw waits, streams, again;
         const json_t *task;
         struct api_answer a;
         char *id, *body, *text;
@@ -572,13 +577,26 @@ static void a_task_that_asks_waits_for_input(void **state)
         for (int i = 0; i < 1000000 && !v.done; i++)
                 loop_step(r->loop, true);
         assert_int_equal(v.state, APPROVAL_APPROVED);
+        /* the same again, while it works and after its end */
+        api_rig_send(r, &again, "POST", "/a2a", "", body);
+        assert_true(http_raw_until(r->loop, two_wait, r));
         api_rig_release(r);
-        a = api_rig_receive(&waits);
-        task = task_of(&a);
-        assert_string_equal(json_str(task, "id", ""), id);
-        assert_string_equal(state_of(task), "TASK_STATE_COMPLETED");
-        assert_string_equal(answer_of(task), "re: hang on");
-        api_answer_release(&a);
+        for (int i = 0; i < 3; i++) {
+                a = i == 0   ? api_rig_receive(&waits)
+                    : i == 1 ? api_rig_receive(&again)
+                             : ask(r, "/a2a", body);
+                task = task_of(&a);
+                assert_string_equal(json_str(task, "id", ""), id);
+                assert_string_equal(state_of(task), "TASK_STATE_COMPLETED");
+                assert_string_equal(answer_of(task), "re: hang on");
+                api_answer_release(&a);
+        }
+        free(body);
+        body = mem_printf(CALL("SendMessage",
+                               "\"message\":{\"messageId\":\"m3\",\"taskId\":\"%s\",\"role\":"
+                               "\"user\",\"parts\":[{\"text\":\"no\"}]}"),
+                          id);
+        expect_error(ask(r, "/a2a", body), A2A_INVALID_PARAMS);
         free(body);
         /* now it takes no more */
         body = mem_printf(CALL("SendMessage",

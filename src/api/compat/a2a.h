@@ -123,6 +123,8 @@ void a2a_task_release(struct a2a_task *t);
  * Yours to free.
  */
 char *a2a_chats(int64_t caller, const char *agent);
+/* A message's key in the inbox; of "" what all of them begin with. Yours to free. */
+char *a2a_key(int64_t caller, const char *message);
 /* The id of a context that a client did not name: the same for the same message. */
 char *a2a_context_for(int64_t caller, const char *message);
 

@@ -547,7 +547,7 @@ static void save_next(struct send_job *s)
                 a2a_job_mistake(&s->base, A2A_INVALID_PARAMS, "a file is not in base64, or empty");
                 return;
         }
-        key = mem_printf("a2a:%lld:%s", (long long)s->base.caller->id, s->ask.message);
+        key = a2a_key(s->base.caller->id, s->ask.message);
         s->ask.files[s->saved].source = ADAPTER_SAVED_FILE;
         LIST_INSERT_HEAD(&s->base.job.api->a2a->saving, s, next);
         s->saving = adapters_save_file(s->base.job.api->env.adapters,
@@ -571,17 +571,33 @@ static void begin(struct send_job *s)
         save_next(s);
 }
 
-static void on_continued(struct a2a_job *j, const struct error *err)
+static int read_continued(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct send_job *s = (struct send_job *)j;
+        struct send_job *s = arg;
+        struct a2a_job *j = &s->base;
+        char *key = a2a_key(j->caller->id, s->ask.message);
+        int rc = journal_row_find(tx, j->adapter, key, &s->answering, err);
 
-        if (err) {
+        free(key);
+        s->goes_on = rc == 1;
+        return rc < 0 ? -1 : a2a_task_read(tx, j->caller, j->agent, j->event, &j->task, err);
+}
+
+/* The task takes the message if it asks, or had it before: then it does nothing twice. */
+static void on_continued(void *arg, const struct error *err)
+{
+        struct send_job *s = arg;
+        struct a2a_job *j = &s->base;
+
+        if (!j->job.api) {
+                a2a_job_free(j);
+        } else if (err) {
                 a2a_job_failed(j, err);
         } else if (!j->task.found) {
                 a2a_job_mistake(j, A2A_TASK_NOT_FOUND, "there is no task '%.60s'", s->ask.task);
         } else if (s->ask.context && strcmp(s->ask.context, j->task.context) != 0) {
                 a2a_job_mistake(j, A2A_INVALID_PARAMS, "the task is in another context");
-        } else if (j->task.state != A2A_INPUT_REQUIRED) {
+        } else if (!s->goes_on && j->task.state != A2A_INPUT_REQUIRED) {
                 a2a_job_mistake(j, A2A_UNSUPPORTED_OPERATION,
                                 a2a_state_is_final(j->task.state)
                                         ? "the task has ended; send a message with its contextId"
@@ -619,8 +635,7 @@ void a2a_send_message(struct http_exchange *x, struct a2a_rpc *rpc, json_t *root
         if (s->ask.task) {
                 task = strncmp(s->ask.task, "evt-", 4) == 0 ? bus_event_seq(s->ask.task) : -1;
                 s->base.event = task > 0 ? task : 0;
-                s->base.loaded = on_continued;
-                a2a_job_load(&s->base);
+                store_read(s->base.job.api->env.store, read_continued, on_continued, s);
                 return;
         }
         s->context = s->ask.context ? mem_strdup(s->ask.context)

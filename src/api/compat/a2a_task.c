@@ -39,6 +39,11 @@ char *a2a_chats(int64_t caller, const char *agent)
         return mem_printf("a2a:%lld:%s:", (long long)caller, agent ? agent : "");
 }
 
+char *a2a_key(int64_t caller, const char *message)
+{
+        return mem_printf("a2a:%lld:%s", (long long)caller, message);
+}
+
 char *a2a_context_for(int64_t caller, const char *message)
 {
         char *text = mem_printf("%lld\n%s", (long long)caller, message), hex[SHA256_HEX_SIZE];
@@ -150,7 +155,7 @@ int a2a_task_read(struct store_tx *tx, const struct key *caller, const char *age
                   struct a2a_task *out, struct error *err)
 {
         char *chats = a2a_chats(caller->id, agent);
-        char *keys = mem_printf("a2a:%lld:", (long long)caller->id);
+        char *keys = a2a_key(caller->id, "");
         struct journal_row *e;
         int rc;
 
