@@ -26,6 +26,10 @@ cat >"$far/stage.txt" <<'S'
 when tidy*
     ask asker 60000 rm -r drafts
     say Tidied.
+when careful*
+    ask asker 60000 rm -r drafts
+    wait 1500
+    say Tidied with care.
 when fail*
     fail refused It is broken.
 when hang*
@@ -59,18 +63,35 @@ post "/api/v2/turns/$(api '/api/v2/turns?state=running' | grep -o 'trn-[0-9]*' |
 await far_has '/api/v2/turns?state=cancelled' trn-
 
 # nobody, the far one, this one, both
+kill_and_start() {
+        case $1 in far | both) kill_far ;; esac
+        case $1 in near | both) kill_daemon ;; esac
+        case $1 in far | both) start_far ;; esac
+        case $1 in near | both) start ;; esac
+}
 for round in none far near both; do
         text="slow $round"
         post /api/v2/messages/inbound "{\"chatId\":\"$round\",\"text\":\"$text\",\"externalId\":\"$round\"}" >/dev/null
         await far_has '/api/v2/events?type=message.received&limit=100' "$text"
-        case $round in far | both) kill_far ;; esac
-        case $round in near | both) kill_daemon ;; esac
-        case $round in far | both) start_far ;; esac
-        case $round in near | both) start ;; esac
+        kill_and_start "$round"
         reply=$(post "/api/v2/messages/inbound?wait=${patience}000" "{\"chatId\":\"$round\",\"text\":\"$text\",\"externalId\":\"$round\"}")
         contains "$reply" '"text":"One. Two."'
         [ "$(far_api '/api/v2/events?type=message.received&limit=100' | grep -o "\"text\":\"$text\"" | wc -l)" = 1 ] || fail "'$text' arrived not once"
         [ "$(api "/api/v2/chats/api/$round/messages" | grep -o 'One. Two.' | wc -l)" = 1 ] || fail "'$text' was answered not once: $(api "/api/v2/chats/api/$round/messages")"
+done
+# the same when the answer to a question has just arrived there
+far_yes() { far_api '/api/v2/events?type=message.received&limit=100' | grep -o '"text":"yes"' | wc -l; }
+arrived=$(far_yes)
+far_got_it() { [ "$(far_yes)" = "$arrived" ]; }
+for round in none far near both; do
+        contains "$(post "/api/v2/messages/inbound?wait=${patience}000" "{\"chatId\":\"ask-$round\",\"text\":\"careful\"}")" 'rm -r drafts'
+        yes="{\"chatId\":\"ask-$round\",\"text\":\"yes\",\"externalId\":\"yes-$round\"}"
+        post /api/v2/messages/inbound "$yes" >/dev/null
+        arrived=$((arrived + 1))
+        await far_got_it
+        kill_and_start "$round"
+        contains "$(post "/api/v2/messages/inbound?wait=${patience}000" "$yes")" '"text":"Tidied with care."'
+        far_got_it || fail "the answer arrived $(far_yes) times, not $arrived"
 done
 stop
 kill -TERM "$far_pid"
