@@ -179,6 +179,37 @@ static void contexts_are_chats_of_their_key_and_agent(void **state)
         free(key);
 }
 
+/* Another key could read what was said there, and answer what the agent asks. */
+static void other_protocols_lead_into_no_context(void **state)
+{
+#define COMPLETION(more) \
+        "{\"model\":\"echo\"," more "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+        static const struct {
+                const char *path, *header, *body;
+        } rows[] = {
+                { "/v1/chat/completions", "X-Dragoman-Chat: a2a:1:echo:mine\r\n", COMPLETION("") },
+                { "/v1/chat/completions", "", COMPLETION("\"user\":\"a2a:1:echo:mine\",") },
+                { "/api/agent/chat", "",
+                  "{\"conversationId\":\"a2a:1:echo:mine\",\"messages\":[{\"type\":\"human\","
+                  "\"content\":\"hi\"}]}" },
+                { "/api/v2/messages/inbound", "",
+                  "{\"chatId\":\"a2a:1:echo:mine\",\"text\":\"hi\"}" },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct http_raw c;
+                struct api_answer a;
+
+                api_rig_send(r, &c, "POST", rows[i].path, rows[i].header, rows[i].body);
+                a = api_rig_receive(&c);
+                if (a.status != 400 || !strstr(a.text, "a2a:"))
+                        fail_msg("%zu: %s", i, a.text);
+                api_answer_release(&a);
+        }
+        assert_int_equal(r->turns, 0);
+}
+
 static void what_does_not_become_an_answer_has_its_state(void **state)
 {
         struct api_rig *r = *state;
@@ -860,6 +891,7 @@ int main(void)
                 API_RIG_CASE(the_older_version_is_spoken_as_well),
                 API_RIG_CASE(the_same_message_does_nothing_twice),
                 API_RIG_CASE(contexts_are_chats_of_their_key_and_agent),
+                API_RIG_CASE(other_protocols_lead_into_no_context),
                 API_RIG_CASE(what_does_not_become_an_answer_has_its_state),
                 API_RIG_CASE(a_client_need_not_wait),
                 API_RIG_CASE(tasks_are_known_after_a_restart_and_to_their_key_alone),

@@ -139,13 +139,12 @@ static const char *sender_of(struct body *b, const struct agent_chat_ask *ask, c
 
 static void submit(struct http_exchange *x, struct adapter *adapter, struct body *b,
                    const struct agent_chat_ask *ask, const struct chat_bridge_line *lines,
-                   const char *key)
+                   const char *chat, const char *key)
 {
         struct agent_chat_job *j = mem_zalloc(sizeof(*j));
-        const char *chat = http_header(x, "X-Dragoman-Chat");
         struct chat_bridge_ask out = { .protocol = "agent-chat",
                                        .agent = ask->agent,
-                                       .conversation = chat ? chat : ask->conversation,
+                                       .conversation = chat,
                                        .sender = sender_of(b, ask, caller_of(x)->name),
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
@@ -183,7 +182,7 @@ static void chat(struct http_exchange *x)
         struct chat_bridge_line *lines;
         struct agent_chat_ask ask = { 0 };
         struct adapter *adapter;
-        const char *key;
+        const char *chat, *key;
         struct body b;
 
         if (request_key(x, &key) < 0 || !reply_waiters_check(x) || request_body(x, &b, &ask) < 0)
@@ -192,9 +191,10 @@ static void chat(struct http_exchange *x)
                 reply_mistakes(x, &b);
         else if (ask.agent && !chat_bridge_agent(x, &ask.agent))
                 reply_missing(x, "agent", ask.agent);
-        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)) &&
+        else if (chat_bridge_chat(x, ask.conversation, &chat) &&
+                 (adapter = chat_bridge_choose(x)) &&
                  chat_bridge_check_agent(x, adapter, ask.agent))
-                submit(x, adapter, &b, &ask, lines, key);
+                submit(x, adapter, &b, &ask, lines, chat, key);
         body_release(&b);
 }
 

@@ -87,15 +87,26 @@ struct adapter *chat_bridge_choose_journaled(struct http_exchange *x)
         return c.found;
 }
 
-bool chat_bridge_check_chat(struct http_exchange *x)
+/* As made by a2a_chats: "a2a:3:agent:...". */
+bool chat_bridge_is_owned(const char *chat)
 {
-        const char *chat = http_header(x, "X-Dragoman-Chat");
-        size_t n = chat ? strlen(chat) : 1;
+        return strncmp(chat, "a2a:", 4) == 0;
+}
 
-        if (n >= 1 && n <= CHAT_BRIDGE_CHAT_MAX)
+bool chat_bridge_chat(struct http_exchange *x, const char *named, const char **chat)
+{
+        const char *header = http_header(x, "X-Dragoman-Chat");
+        size_t n = header ? strlen(header) : 1;
+
+        *chat = header ? header : named;
+        if (n < 1 || n > CHAT_BRIDGE_CHAT_MAX)
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "X-Dragoman-Chat must have 1 to %d bytes", CHAT_BRIDGE_CHAT_MAX);
+        else if (*chat && chat_bridge_is_owned(*chat))
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "the name of a conversation must not begin with 'a2a:'");
+        else
                 return true;
-        reply_error(x, 400, "VALIDATION_ERROR", NULL, "X-Dragoman-Chat must have 1 to %d bytes",
-                    CHAT_BRIDGE_CHAT_MAX);
         return false;
 }
 

@@ -49,8 +49,13 @@ struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name);
 struct adapter *chat_bridge_choose(struct http_exchange *x);
 /* One within the caller's reach whose answers are only journaled. NULL: answered. */
 struct adapter *chat_bridge_choose_journaled(struct http_exchange *x);
-/* Checks the header X-Dragoman-Chat, which names the conversation. false: answered. */
-bool chat_bridge_check_chat(struct http_exchange *x);
+/*
+ * The conversation: by the header X-Dragoman-Chat, else what the request calls it; NULL: it has no
+ * name. false: answered.
+ */
+bool chat_bridge_chat(struct http_exchange *x, const char *named, const char **chat);
+/* Does the chat belong to one key? Then clients cannot choose it. */
+bool chat_bridge_is_owned(const char *chat);
 /* Does the agent exist? CHAT_BRIDGE_BY_RULES does, and becomes NULL. */
 bool chat_bridge_agent(struct http_exchange *x, const char **name);
 

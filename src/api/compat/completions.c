@@ -246,13 +246,12 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
 static void submit(struct http_exchange *x, struct adapter *adapter,
                    const struct completion_ask *ask, const struct completion_lines *lines,
-                   const char *agent, const char *key)
+                   const char *agent, const char *chat, const char *key)
 {
         struct completion *c = mem_zalloc(sizeof(*c));
-        const char *chat = http_header(x, "X-Dragoman-Chat");
         struct chat_bridge_ask out = { .protocol = "openai",
                                        .agent = agent,
-                                       .conversation = chat ? chat : ask->user,
+                                       .conversation = chat,
                                        .sender = ask->user ? ask->user : caller_of(x)->name,
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
@@ -274,7 +273,7 @@ static void create(struct http_exchange *x)
 {
         struct completion_ask ask = { .n = 1 };
         struct completion_lines lines = { 0 };
-        const char *agent, *key;
+        const char *agent, *chat, *key;
         struct adapter *adapter;
         struct body b;
 
@@ -286,9 +285,9 @@ static void create(struct http_exchange *x)
         else if (!chat_bridge_agent(x, &agent))
                 reply_error(x, 404, "model_not_found", NULL,
                             "there is no agent '%.100s'; see /v1/models", ask.model);
-        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)) &&
+        else if (chat_bridge_chat(x, ask.user, &chat) && (adapter = chat_bridge_choose(x)) &&
                  chat_bridge_check_agent(x, adapter, agent))
-                submit(x, adapter, &ask, &lines, agent, key);
+                submit(x, adapter, &ask, &lines, agent, chat, key);
         body_release(&b);
 }
 

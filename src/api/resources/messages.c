@@ -73,7 +73,8 @@ static const struct field inbound_fields[] = {
           .fallback = "\"api\"", .help = "Name of an adapter of type api or cli." },
         { "chatId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(inbound_ask, chat),
           .fallback = "\"default\"",
-          .help = "The conversation; its messages are answered in order." },
+          .help = "The conversation, not beginning with a2a:; its messages are answered in "
+                  "order." },
         { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(inbound_ask, text),
           .help = "The text; required unless there are attachments." },
         { "externalId", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(inbound_ask, external_id),
@@ -210,6 +211,8 @@ static int check(struct body *b, const struct inbound_ask *ask)
                 return body_mistake(b, "text", "is required");
         if (ask->trace && !id_is_trace(ask->trace))
                 return body_mistake(b, "traceId", "must be 32 lower-case hex digits, not all 0");
+        if (chat_bridge_is_owned(ask->chat))
+                return body_mistake(b, "chatId", "must not begin with 'a2a:'");
         if (ask->external_id && chat_bridge_is_key(ask->external_id))
                 return body_mistake(b, "externalId",
                                     "must not begin with 'openai:', 'agent-chat:' or 'a2a:'");
