@@ -317,10 +317,9 @@ void adapters_stop_files(struct held_files *held, const char *why);
 void adapters_release_files(struct held_files *held);
 /*
  * A file that software sent along with a message, saved where the turn of the message looks for it,
- * before the message is handed over; its `source` is ADAPTER_SAVED_FILE. Takes the bytes. Calls
+ * before the message is handed over; its `source` is an ATTACHMENT_SAVED. Takes the bytes. Calls
  * done once, later, unless dropped: size -1: it could not be saved.
  */
-#define ADAPTER_SAVED_FILE "saved"
 typedef void file_saved_fn(void *arg, int64_t size, const char *why);
 struct attachment_job;
 struct attachment_job *adapters_save_file(struct adapters *as, const struct incoming *in, size_t i,

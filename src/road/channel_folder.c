@@ -87,17 +87,23 @@ static char *short_name(const char *name)
 
 char *channel_folder_attachment(const struct incoming *in, size_t i)
 {
+        static const char prefix[] = ATTACHMENT_SAVED;
         const struct attachment *a = &in->attachments[i];
+        const char *number = a->source && strncmp(a->source, prefix, strlen(prefix)) == 0
+                                     ? a->source + strlen(prefix)
+                                     : NULL;
         char *folder = channel_folder(in->adapter, in->channel),
-             *message = channel_folder_safe_name(in->id ? in->id : "0"),
+             *id = channel_folder_safe_name(number   ? number
+                                            : in->id ? in->id
+                                                     : "0"),
              *name = short_name(a->name ? a->name : "file"), *path;
 
         if (i == 0)
-                path = mem_printf("%s/attachments/%s-%s", folder, message, name);
+                path = mem_printf("%s/attachments/%s-%s", folder, id, name);
         else
-                path = mem_printf("%s/attachments/%s-%zu-%s", folder, message, i + 1, name);
+                path = mem_printf("%s/attachments/%s-%zu-%s", folder, id, i + 1, name);
         free(folder);
-        free(message);
+        free(id);
         free(name);
         return path;
 }

@@ -18,8 +18,9 @@
 char *channel_folder(const char *adapter, const char *channel);
 
 /*
- * The path of a message's attachment, relative to the workspace; yours to free. Files of one
- * message may share a name, so all but the first get a number.
+ * The path of a message's attachment, relative to the workspace; yours to free. It begins with the
+ * id of the message, or the number of a saved file. Files of one message may share a name, so all
+ * but the first get a number.
  */
 char *channel_folder_attachment(const struct incoming *in, size_t i);
 #define CHANNEL_FOLDER_NAME_LONGEST 100

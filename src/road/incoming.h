@@ -31,16 +31,20 @@
 
 enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
 
+/* A source: software sent the file along, and it is saved already. A number follows. */
+#define ATTACHMENT_SAVED "saved:"
+
 struct attachment {
         /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
         const char *kind;
         const char *name;
         const char *mime;
-        const char *url;    /* the platform's; may need credentials */
-        const char *source; /* what its adapter fetches it by; NULL: there is nothing to fetch */
-        const char *path;   /* in the workspace; set for the turn that answers the message */
-        const char *error;  /* why there is no path; set like it */
-        int64_t size;       /* 0: unknown */
+        const char *url; /* the platform's; may need credentials */
+        /* what its adapter fetches it by, or ATTACHMENT_SAVED; NULL: there is nothing to fetch */
+        const char *source;
+        const char *path;  /* in the workspace; set for the turn that answers the message */
+        const char *error; /* why there is no path; set like it */
+        int64_t size;      /* 0: unknown */
 };
 
 /* A message reported in another one's event, as in an album. */

@@ -228,6 +228,11 @@ static void another_message_with_a_used_id_is_a_conflict(void **state)
         expect_error(api_rig_ask(r, "POST", INBOUND,
                                  "{\"text\":\"hello\",\"chatId\":\"other\",\"externalId\":\"m1\"}"),
                      409, "CONFLICT");
+        expect_error(
+                api_rig_ask(r, "POST", INBOUND,
+                            "{\"text\":\"hello\",\"externalId\":\"m1\",\"attachments\":[{\"kind\":"
+                            "\"image\",\"url\":\"https://x.example/b.png\"}]}"),
+                409, "CONFLICT");
         api_rig_restart(r);
         expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"),
                      409, "CONFLICT");

@@ -25,8 +25,11 @@
 #include "platform/platform.h"
 #include "rows/trigger_log_row.h"
 
-#define DECIDED_MS 50
-#define DECIDED    600 /* tries */
+#define DECIDED_MS    50
+#define DECIDED       600 /* tries */
+
+#define NUMBER_DIGITS 15 /* of a hash, which make the number of a file */
+#define SOURCE_SIZE   32
 
 /* Somebody who follows a task, and wants to know when it asks for something. */
 struct follower {
@@ -302,8 +305,11 @@ struct send_job {
         struct a2a_ask ask;
         enum a2a_method method;
         char *context, *channel, *sender, *traceparent;
-        size_t saved;                  /* files */
-        struct attachment_job *saving; /* one of them; NULL: none */
+        size_t saved; /* files */
+        char *bytes;  /* of the next one */
+        size_t byte_count;
+        char sources[A2A_ASK_FILES][SOURCE_SIZE];
+        struct attachment_job *saving; /* NULL: none */
         LIST_ENTRY(send_job) next;     /* while it is saved */
         bool goes_on;                  /* the message is for a task that asks */
         int64_t answering;             /* the event of that message */
@@ -318,6 +324,7 @@ static void release_send(struct a2a_job *j)
         if (s->waiter)
                 reply_waiters_remove(s->waiter);
         a2a_ask_release(&s->ask);
+        free(s->bytes);
         free(s->context);
         free(s->channel);
         free(s->sender);
@@ -529,35 +536,65 @@ static void on_saved(void *arg, int64_t size, const char *why)
         save_next(s);
 }
 
-/* The turn finds them where it looks for files that it fetches. */
-static void save_next(struct send_job *s)
+/* The turn finds it where it looks for files that it fetches. */
+static void save(struct send_job *s)
 {
-        char *bytes, *key;
-        size_t n = 0;
+        struct api *api = s->base.job.api;
+        char *bytes = s->bytes;
 
-        while (s->saved < s->ask.file_count && !s->ask.bytes[s->saved])
-                s->saved++;
-        if (s->saved == s->ask.file_count) {
-                submit(s);
-                return;
-        }
-        bytes = crypto_unbase64(s->ask.bytes[s->saved], strlen(s->ask.bytes[s->saved]), &n);
-        if (!bytes || n == 0) {
-                free(bytes);
-                a2a_job_mistake(&s->base, A2A_INVALID_PARAMS, "a file is not in base64, or empty");
-                return;
-        }
-        key = a2a_key(s->base.caller->id, s->ask.message);
-        s->ask.files[s->saved].source = ADAPTER_SAVED_FILE;
-        LIST_INSERT_HEAD(&s->base.job.api->a2a->saving, s, next);
-        s->saving = adapters_save_file(s->base.job.api->env.adapters,
+        s->bytes = NULL;
+        s->ask.files[s->saved].source = s->sources[s->saved];
+        LIST_INSERT_HEAD(&api->a2a->saving, s, next);
+        s->saving = adapters_save_file(api->env.adapters,
                                        &(struct incoming){ .adapter = s->base.adapter,
                                                            .channel = s->channel,
-                                                           .id = key,
                                                            .attachments = s->ask.files,
                                                            .attachment_count = s->ask.file_count },
-                                       s->saved, bytes, n, on_saved, s);
-        free(key);
+                                       s->saved, bytes, s->byte_count, on_saved, s);
+}
+
+static void on_decoded(void *arg)
+{
+        struct send_job *s = arg;
+
+        if (!s->base.job.api)
+                a2a_job_free(&s->base);
+        else if (s->byte_count == 0)
+                a2a_job_mistake(&s->base, A2A_INVALID_PARAMS, "a file is not in base64, or empty");
+        else
+                save(s);
+}
+
+/*
+ * Its number is made of message and content: what is sent again is the same file, and another one
+ * leaves it alone. On a pool thread, as it may be large.
+ */
+static void decode_on_pool(void *arg)
+{
+        struct send_job *s = arg;
+        const char *base64 = s->ask.bytes[s->saved];
+        char hex[SHA256_HEX_SIZE];
+        char *name;
+
+        s->byte_count = 0;
+        s->bytes = crypto_unbase64(base64, strlen(base64), &s->byte_count);
+        crypto_sha256_hex(s->bytes ? s->bytes : "", s->byte_count, hex);
+        name = mem_printf("%s\n%s", s->ask.message, hex);
+        crypto_sha256_hex(name, strlen(name), hex);
+        free(name);
+        hex[NUMBER_DIGITS] = '\0';
+        snprintf(s->sources[s->saved], SOURCE_SIZE, ATTACHMENT_SAVED "%llu",
+                 strtoull(hex, NULL, 16));
+}
+
+static void save_next(struct send_job *s)
+{
+        while (s->saved < s->ask.file_count && !s->ask.bytes[s->saved])
+                s->saved++;
+        if (s->saved < s->ask.file_count)
+                loop_work(s->base.job.api->env.loop, decode_on_pool, on_decoded, s);
+        else
+                submit(s);
 }
 
 /* ---- beginning ---- */

@@ -229,13 +229,44 @@ struct keyed_message {
         bool differs; /* result */
 };
 
-static void digest(const char *agent, const char *channel, const char *text,
-                   char out[SHA256_HEX_SIZE])
+/* What makes two messages the same. */
+static void add_parts(struct buf *whole, const char *agent, const char *channel, const char *text)
 {
-        char *whole = mem_printf("%s\n%s\n%s", agent ? agent : "", channel, text ? text : "");
+        buf_addf(whole, "%s\n%s\n%s", agent ? agent : "", channel, text ? text : "");
+}
 
-        crypto_sha256_hex(whole, strlen(whole), out);
-        free(whole);
+static void add_file(struct buf *whole, const char *name, const char *url, const char *source)
+{
+        buf_addf(whole, "\n%s\n%s\n%s", name ? name : "", url ? url : "", source ? source : "");
+}
+
+static void digest_incoming(const struct incoming *in, char out[SHA256_HEX_SIZE])
+{
+        struct buf whole;
+
+        buf_init(&whole, 0);
+        add_parts(&whole, in->agent, in->channel, in->text);
+        for (size_t i = 0; i < in->attachment_count; i++)
+                add_file(&whole, in->attachments[i].name, in->attachments[i].url,
+                         in->attachments[i].source);
+        crypto_sha256_hex(whole.data, whole.len, out);
+        buf_release(&whole);
+}
+
+static void digest_stored(const char *channel, const json_t *payload, char out[SHA256_HEX_SIZE])
+{
+        const json_t *file;
+        struct buf whole;
+        size_t i;
+
+        buf_init(&whole, 0);
+        add_parts(&whole, json_str(payload, "agent", NULL), channel,
+                  json_str(payload, "text", NULL));
+        json_array_foreach(json_object_get(payload, "attachments"), i, file)
+                add_file(&whole, json_str(file, "name", NULL), json_str(file, "url", NULL),
+                         json_str(file, "source", NULL));
+        crypto_sha256_hex(whole.data, whole.len, out);
+        buf_release(&whole);
 }
 
 static int compare(struct store_tx *tx, void *arg, struct error *err)
@@ -251,8 +282,7 @@ static int compare(struct store_tx *tx, void *arg, struct error *err)
                 return rc;
         if (strcmp(e->payload, "{}") != 0) {
                 payload = json_loads(e->payload, 0, NULL);
-                digest(json_str(payload, "agent", NULL), e->channel,
-                       json_str(payload, "text", NULL), stored);
+                digest_stored(e->channel, payload, stored);
                 m->differs = strcmp(stored, m->asked) != 0;
                 json_decref(payload);
         }
@@ -299,7 +329,7 @@ void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in
         m->ack = ack;
         m->arg = arg;
         m->store = api->env.store;
-        digest(in->agent, in->channel, in->text, m->asked);
+        digest_incoming(in, m->asked);
         adapter_received(a, in, on_receipt, m);
 }
 
