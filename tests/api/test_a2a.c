@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
+#include "../lib/gate.h"
 #include "api/compat/a2a.h"
 #include "api/core/api_core.h"
 #include "base/file.h"
@@ -490,6 +491,36 @@ static void a_task_is_canceled_once(void **state)
         free(body);
 }
 
+static bool one_waits(void *arg)
+{
+        return reply_waiters_count(((struct api_rig *)arg)->api->waiters) == 1;
+}
+
+/* While the first stops it, the second has nothing to stop: it has not ended before, though. */
+static void a_task_may_be_canceled_by_two_at_once(void **state)
+{
+        static struct gate gate;
+        struct api_rig *r = *state;
+        struct api_answer a = ask(r, "/a2a", CALL("SendMessage", MESSAGE("m1", "hang on") NOW));
+        char *body =
+                mem_printf(CALL("CancelTask", "\"id\":\"%s\""), json_str(task_of(&a), "id", ""));
+        struct http_raw clients[2];
+
+        api_answer_release(&a);
+        api_rig_until(r, &r->hanging_count, 1);
+        gate_close(&gate, r->store);
+        for (size_t i = 0; i < COUNT(clients); i++)
+                api_rig_send(r, &clients[i], "POST", "/a2a", "", body);
+        assert_true(http_raw_until(r->loop, one_waits, r));
+        gate_open(&gate);
+        for (size_t i = 0; i < COUNT(clients); i++) {
+                a = api_rig_receive(&clients[i]);
+                assert_string_equal(state_of(task_of(&a)), "TASK_STATE_CANCELED");
+                api_answer_release(&a);
+        }
+        free(body);
+}
+
 static void tasks_are_listed_by_state_and_page(void **state)
 {
         static const char *const texts[] = { "one", "two", "fail", "three" };
@@ -910,6 +941,7 @@ int main(void)
                 API_RIG_CASE(pieces_of_an_answer_are_streamed),
                 API_RIG_CASE(a_task_may_be_followed_by_several),
                 API_RIG_CASE(a_task_is_canceled_once),
+                API_RIG_CASE(a_task_may_be_canceled_by_two_at_once),
                 API_RIG_CASE(tasks_are_listed_by_state_and_page),
                 API_RIG_CASE(a_task_that_asks_waits_for_input),
                 API_RIG_CASE(too_many_followers_are_refused),

@@ -186,36 +186,33 @@ static void on_canceled(struct a2a_job *j, const struct error *err)
 {
         if (is_missing(j, err))
                 return;
-        if (j->task.state == A2A_CANCELED)
-                reply_task(j, false);
-        else
+        if (a2a_state_is_final(j->task.state) && j->task.state != A2A_CANCELED)
                 a2a_job_mistake(j, A2A_TASK_NOT_CANCELABLE, "the task has ended before");
-}
-
-static void reload_canceled(struct a2a_job *j)
-{
-        if (!j->job.api) {
-                a2a_job_free(j);
-                return;
-        }
-        j->loaded = on_canceled;
-        a2a_job_load(j);
+        else
+                reply_task(j, false); /* its state says whether it has stopped yet */
 }
 
 static void on_ended(void *arg, const struct awaited_reply *reply)
 {
+        struct a2a_job *j = arg;
+
         (void)reply;
-        reload_canceled(arg);
+        j->loaded = on_canceled;
+        if (j->job.api)
+                a2a_job_load(j);
+        else
+                a2a_job_free(j);
 }
 
 static void on_cancel_stored(void *arg, const struct error *err)
 {
         struct a2a_job *j = arg;
 
-        if (err || !j->job.api) /* it has ended meanwhile */
-                reload_canceled(j);
-        else
+        (void)err; /* then it has ended, or is about to */
+        if (j->job.api)
                 reply_waiters_add(j->job.api->waiters, j->event, true, CANCEL_MS, on_ended, j);
+        else
+                a2a_job_free(j);
 }
 
 static void on_time(void *arg)
