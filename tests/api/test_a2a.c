@@ -282,16 +282,25 @@ static void tasks_are_known_after_a_restart_and_to_their_key_alone(void **state)
         free(key);
 }
 
+static struct api_answer ask_with_file(struct api_rig *r, const char *base64)
+{
+        char *body = mem_printf(
+                CALL("SendMessage",
+                     "\"message\":{\"messageId\":\"m1\",\"role\":\"user\",\"parts\":[{\"text\":"
+                     "\"read\"},{\"raw\":\"%s\",\"filename\":\"../a.txt\",\"mediaType\":"
+                     "\"text/plain\"},{\"url\":\"https://x.example/b.png\",\"mediaType\":"
+                     "\"image/png\"}]}"),
+                base64);
+        struct api_answer a = ask(r, "/a2a", body);
+
+        free(body);
+        return a;
+}
+
 static void files_that_are_sent_along_are_saved_for_the_turn(void **state)
 {
-#define WITH_FILES(raw)                                                                             \
-        CALL("SendMessage",                                                                         \
-             "\"message\":{\"messageId\":\"m1\",\"role\":\"user\",\"parts\":[{\"text\":\"read\"},{" \
-             "\"raw\":\"" raw                                                                       \
-             "\",\"filename\":\"../a.txt\",\"mediaType\":\"text/plain\"},{\"url\":"                 \
-             "\"https://x.example/b.png\",\"mediaType\":\"image/png\"}]}")
         struct api_rig *r = *state;
-        struct api_answer a = ask(r, "/a2a", WITH_FILES("aGVsbG8="));
+        struct api_answer a = ask_with_file(r, "aGVsbG8=");
         const json_t *task = task_of(&a), *files;
         struct api_answer events, again;
         const char *source;
@@ -315,11 +324,11 @@ static void files_that_are_sent_along_are_saved_for_the_turn(void **state)
         assert_int_equal(strspn(source + 6, "0123456789"), strlen(source + 6));
         path = mem_printf("%s/workspace/channels/api/a2a%%3A0%%3A%%3A%s/attachments/%s-_._a.txt",
                           r->dir, json_str(task, "contextId", ""), source + 6);
-        again = ask(r, "/a2a", WITH_FILES("aGVsbG8="));
+        again = ask_with_file(r, "aGVsbG8=");
         assert_true(json_equal(a.json, again.json));
         api_answer_release(&again);
         /* another file makes it another message, and leaves the first file alone */
-        expect_error(ask(r, "/a2a", WITH_FILES("d29ybGQ=")), A2A_INVALID_PARAMS);
+        expect_error(ask_with_file(r, "d29ybGQ="), A2A_INVALID_PARAMS);
         assert_int_equal(r->turns, 1);
         buf_init(&content, 0);
         if (file_read(path, 100, &content, NULL) < 0)
