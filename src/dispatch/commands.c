@@ -203,6 +203,18 @@ static struct schedule_caller caller_of(const struct evaluation *e)
         };
 }
 
+/* Steering runs commands on somebody's machine: a name that a client gives is no proof. */
+static struct schedule_caller session_caller_of(const struct evaluation *e)
+{
+        struct schedule_caller by = caller_of(e);
+
+        if (e->adapter->trusted) {
+                by.is_admin = incoming_is_operators(e->in);
+                by.sender_id = by.is_admin ? by.sender_id : NULL;
+        }
+        return by;
+}
+
 /* What a message means where a session is shown. */
 static enum remote_part session_part(const struct evaluation *e)
 {
@@ -210,7 +222,7 @@ static enum remote_part session_part(const struct evaluation *e)
 
         if (!e->d->remote.part)
                 return REMOTE_NONE;
-        by = caller_of(e);
+        by = session_caller_of(e);
         return e->d->remote.part(e->d->remote.remote, &by);
 }
 
@@ -360,7 +372,7 @@ static void ask_others(struct evaluation *e)
 {
         const struct road_schedule *s = &e->d->schedule;
         const struct road_remote *r = &e->d->remote;
-        struct schedule_caller by = caller_of(e);
+        struct schedule_caller by = e->command->of_sessions ? session_caller_of(e) : caller_of(e);
         bool steers = e->command == &steering;
 
         if (e->command->of_sessions && r->command && e->query)

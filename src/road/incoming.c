@@ -334,6 +334,12 @@ bool incoming_is_scheduled(const struct incoming *in)
         return in->type && strcmp(in->type, EVENT_SCHEDULE_FIRED) == 0;
 }
 
+bool incoming_is_operators(const struct incoming *in)
+{
+        return in->platform && strcmp(in->platform, "cli") == 0 && in->caller &&
+               strcmp(in->caller, INCOMING_OPERATOR) == 0;
+}
+
 bool incoming_has_no_person(const struct incoming *in)
 {
         return incoming_is_scheduled(in) && in->sender_id &&

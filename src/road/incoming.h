@@ -95,10 +95,12 @@ struct incoming {
         size_t part_count;
         const char *metadata; /* JSON object, platform-specific */
         const char *agent;    /* requested by trusted software */
-        const char *caller;   /* in a foreign protocol: "key-3" or "operator"; else NULL */
+        const char *caller;   /* whose key it came with: INCOMING_OPERATOR or "key-3"; else NULL */
         int64_t person;       /* set by dispatch, never stored; 0: unknown */
         int64_t event;        /* journal number once stored */
 };
+
+#define INCOMING_OPERATOR "operator"
 
 /* Appends a JSON object. */
 void incoming_payload(const struct incoming *in, struct buf *out);
@@ -115,7 +117,12 @@ const char *incoming_sender(const struct incoming *in);
 bool incoming_is_type(const char *type);
 /* Is it the schedule that speaks? */
 bool incoming_is_scheduled(const struct incoming *in);
-/* The same, for a chat: sender_id stands for no person. */
+/*
+ * Did the operator write it at a terminal? On adapters that trust their clients anyone who holds a
+ * key says who writes, so nobody else is an admin there.
+ */
+bool incoming_is_operators(const struct incoming *in);
+/* The schedule speaks for a chat: sender_id stands for no person. */
 #define SCHEDULE_SENDER "schedule"
 bool incoming_has_no_person(const struct incoming *in);
 

@@ -16,6 +16,10 @@ enum remote_part {
         REMOTE_LISTENER, /* a session is shown there, and its writer may not steer it */
 };
 
+/*
+ * Callers have a sender_id only if the platform vouches for it: on adapters that trust their
+ * clients, the operator's terminal alone.
+ */
 struct road_remote {
         struct remote *remote;
         enum remote_part (*part)(struct remote *r, const struct schedule_caller *by);

@@ -478,6 +478,50 @@ static void a_session_is_linked_to_a_chat(void **state)
         assert_int_equal(remote_session_at(r->remote, &chat), 1);
 }
 
+/* It says that the person of the session writes. */
+static void say_as(struct api_rig *r, const char *headers, const char *adapter, const char *text)
+{
+        char *body = mem_printf("{\"instanceId\":\"%s\",\"chatId\":\"room\",\"text\":\"%s\","
+                                "\"sender\":{\"id\":\"ada\"}}",
+                                adapter, text);
+
+        expect_as(r, headers, "POST", "/api/v2/messages/inbound?wait=5000", body, 202, "\"reply\"");
+        free(body);
+}
+
+static void only_the_operator_steers_where_clients_are_trusted(void **state)
+{
+        static const char *const adapters[] = { "api", "terminal" };
+        static const char *const says[] = { "go left", "/approve sap-1", "/abort ses-1",
+                                            "/steer ses-1 go left" };
+        struct api_rig *r = *state;
+        char *key = api_rig_key_headers(r, "{\"name\":\"a\",\"scopes\":[\"messages:write\"]}");
+        char *own = mem_printf("Host: %s\r\nx-api-key: %s\r\n", api_address(r->api), r->key);
+
+        api_rig_dispatch(r, NULL, NULL);
+        ask_approval(r);
+        for (size_t i = 0; i < COUNT(adapters); i++) {
+                char *link = mem_printf(
+                        "{\"adapter\":\"%s\",\"channel_id\":\"room\",\"user_id\":\"ada\"}",
+                        adapters[i]);
+
+                api_rig_expect(r, "POST", "/api/sessions/s1/link", link, 200, NULL);
+                free(link);
+                for (size_t k = 0; k < COUNT(says); k++)
+                        say_as(r, key, adapters[i], says[k]);
+        }
+        assert_int_equal(api_rig_count(r, "session_commands"), 0);
+        assert_int_equal(api_rig_count(r, "session_approvals WHERE state = 'open'"), 1);
+        say_as(r, own, "api", "/approve sap-1");
+        assert_int_equal(api_rig_count(r, "session_commands"), 0);
+        say_as(r, own, "terminal", "/approve sap-1");
+        assert_int_equal(api_rig_count(r, "session_commands WHERE decision = 'allow'"), 1);
+        say_as(r, own, "terminal", "go left");
+        assert_int_equal(api_rig_count(r, "session_commands WHERE given_by = 'cli:ada'"), 2);
+        free(own);
+        free(key);
+}
+
 static int write_view(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct session_view_row row = {
@@ -554,6 +598,7 @@ int main(void)
                 API_RIG_CASE(a_decision_after_the_desks_is_refused),
                 API_RIG_CASE(a_decision_that_the_desk_overtakes_is_superseded),
                 API_RIG_CASE(another_key_sees_nothing_of_a_session),
+                API_RIG_CASE(only_the_operator_steers_where_clients_are_trusted),
                 API_RIG_CASE(a_session_is_linked_to_a_chat),
                 API_RIG_CASE(a_session_that_is_linked_again_keeps_its_thread),
                 API_RIG_CASE(the_thread_of_a_session_is_for_its_key_alone),

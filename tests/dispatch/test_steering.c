@@ -24,7 +24,8 @@ static enum remote_part part(struct remote *r, const struct schedule_caller *by)
         (void)r;
         if (!by->thread || strcmp(by->thread, "9") != 0)
                 return REMOTE_NONE;
-        return by->is_admin || strcmp(by->sender_id, "7") == 0 ? REMOTE_STEERS : REMOTE_LISTENER;
+        return by->is_admin || (by->sender_id && strcmp(by->sender_id, "7") == 0) ? REMOTE_STEERS
+                                                                                  : REMOTE_LISTENER;
 }
 
 static struct effect *command(struct remote *r, const struct schedule_caller *by,
@@ -150,6 +151,38 @@ static void commands_that_are_off_are_steering_too(void **state)
         dispatch_free(d);
 }
 
+/* Whoever holds a key says there who writes. */
+static void where_clients_are_trusted_only_the_terminal_of_the_operator_steers(void **state)
+{
+        static const struct {
+                const char *platform, *caller;
+                bool may;
+        } rows[] = { { "api", "operator", false },
+                     { "api", "key-3", false },
+                     { "cli", "key-3", false },
+                     { "cli", NULL, false },
+                     { "cli", "operator", true } };
+        struct dispatch_adapter a = rig_adapter();
+        struct fake_sessions f = { 0 };
+        struct dispatch *d;
+
+        (void)state;
+        a.trusted = true;
+        d = dispatch_with(&f, a);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct incoming in = group_message("7", "use the other branch");
+                struct decision out;
+
+                in.platform = rows[i].platform;
+                in.caller = rows[i].caller;
+                in.thread = "9";
+                dispatch_decide(d, &in, BEGINS_TURN, &out);
+                assert_int_equal(out.effect != NULL, rows[i].may);
+                assert_false(out.trigger);
+        }
+        dispatch_free(d);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -157,6 +190,8 @@ int main(void)
                 cmocka_unit_test(others_neither_steer_nor_get_an_agent_there),
                 cmocka_unit_test(sessions_get_their_commands),
                 cmocka_unit_test(commands_that_are_off_are_steering_too),
+                cmocka_unit_test(
+                        where_clients_are_trusted_only_the_terminal_of_the_operator_steers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,6 +276,48 @@ def other_adapters(target, rng, size):
     return trial
 
 
+def steering(target, rng, size):
+    """A key that may write messages, but not steer: under false names, by every protocol, with everything that steers or decides."""
+    trial = Trial("HTTP: a key without the scope of sessions steers coding agents", "it tells and stops none, decides nothing and learns nothing")
+    _, _, body = target.ask("POST", "/api/v2/keys", {"name": "writer", "scopes": ["messages:write", "chat:write", "agent:write", "a2a:write"],
+                                                     "rateLimit": 1000000}, key=target.key)
+    key = json.loads(body)["data"]["key"]
+    marker = "only-for-those-who-may-steer"
+    event = {"session_id": "hostile-1", "content": "rm x"}
+    target.ask("POST", "/api/webhook/event", [
+        {**event, "event_type": "session_start", "metadata": {"title": marker, "cwd": "/" + marker}},
+        {**event, "event_type": "approval_request", "tool_name": marker, "metadata": {"approval_id": "a1"}}], key=target.key)
+    _, _, body = target.ask("GET", "/api/v2/sessions/hostile-1", key=target.key)
+    session = json.loads(body)["data"]["id"]
+    adapters = ("api", "terminal")
+    says = ("go left", "yes", "no, because", "/approve sap-1", "/refuse sap-1 x", f"/abort {session}", f"/steer {session} x", f"/reply {session} x",
+            f"/followup {session} x", "/steer hostile-1 x", "/abort host", "/sessions", "/notify all", "stop")
+
+    def attack(text):
+        trial.count()
+        adapter, sender = rng.choice(adapters), rng.choice(("42", "operator", "api", "1"))
+        pinned = [("X-Dragoman-Instance", adapter), ("X-Dragoman-Chat", "room")]
+        path, body, headers = rng.choice((
+            ("/api/v2/messages/inbound?wait=2000", {"instanceId": adapter, "chatId": "room", "text": text, "sender": {"id": sender}}, []),
+            ("/v1/chat/completions", {"model": "dragoman", "messages": [{"role": "user", "content": text}], "user": sender}, pinned),
+            ("/api/agent/chat", {"messages": [{"type": "human", "content": text}], "conversationId": "room"}, pinned),
+            ("/a2a", {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {
+                "kind": "message", "role": "user", "messageId": str(rng.random()), "parts": [{"kind": "text", "text": text}]}}}, [])))
+        status, _, answer = target.ask("POST", path, body, key=key, headers=headers, trial=trial)
+        if marker.encode() in answer:
+            trial.got(f"{path} {body}: {status} {answer[:200]!r}")
+
+    for adapter in adapters:
+        target.ask("POST", "/api/sessions/hostile-1/link", {"adapter": adapter, "channel_id": "room", "user_id": "42"}, key=target.key)
+        for i in range(size // len(adapters)):
+            attack(says[i % len(says)])
+    _, _, body = target.ask("GET", f"/api/v2/sessions/{session}/commands", key=target.key)
+    trial.expect(json.loads(body)["items"] == [], f"commands: {body[:500]!r}")
+    _, _, body = target.ask("GET", "/api/v2/events?type=session.command.queued", key=target.key)
+    trial.expect(json.loads(body)["items"] == [], f"commands: {body[:500]!r}")
+    return trial
+
+
 # ---- bodies ----
 
 HOSTILE_TEXTS = ("", "x" * 5000, "\u0000", "\u202eabc\u2066", "'; DROP TABLE keys; --", "%s%n%x", "../../etc/passwd", "{{7*7}}", "\ud800",
@@ -501,7 +543,7 @@ def run(lab):
     whole = Trial("the daemon under hostile clients", "keeps running, stops cleanly, leaks neither memory nor secrets")
     try:
         target.start()
-        for attack, share in ((smuggling, 4000), (noise, 1000), (without_key, 4000), (other_adapters, 3000), (ids, 3000), (bodies, 5000)):
+        for attack, share in ((smuggling, 4000), (noise, 1000), (without_key, 4000), (other_adapters, 3000), (steering, 100), (ids, 3000), (bodies, 5000)):
             lab.part(attack, target, share)
         lab.add(crowds(target, lab.rng("crowds"), 200 if lab.factor == 1 else 500))
         whole.count()

@@ -255,6 +255,7 @@ static void open_remote(struct api_rig *r)
                 .loop = r->loop, .store = r->store, .bus = r->bus, .road = r->road
         };
         struct remote_conf conf = { 0 };
+        struct road_remote contract;
         struct error err;
         struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);
 
@@ -265,6 +266,8 @@ static void open_remote(struct api_rig *r)
         settings_source_free(src);
         r->remote = remote_open(&env, &conf, &err);
         must(r->remote != NULL, &err);
+        remote_contract(r->remote, &contract);
+        dispatch_set_remote(r->dispatch, &contract);
         settings_release(tables, &conf);
 }
 

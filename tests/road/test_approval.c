@@ -350,6 +350,34 @@ static void where_admins_decide_the_asker_does_not(void **state)
         assert_int_equal(got.count, 0);
 }
 
+/* Whoever holds a key can write as the terminal does. */
+static void at_a_terminal_only_the_operator_is_an_admin(void **state)
+{
+        static const char *const callers[] = { NULL, "key-3", "operator" };
+        struct rig *g = *state;
+        struct approval_request q = question();
+
+        q.approvers = APPROVERS_ADMINS;
+        ask(g, "j", &q);
+        admin = trusted = true;
+        for (size_t i = 0; i < COUNT(callers); i++) {
+                int64_t before = rig_count(g, "trigger_log");
+                char text[40];
+
+                assert_int_equal(got.count, 0);
+                snprintf(text, sizeof(text), "/approve apr-%lld", last_id(g));
+                rig_receive(g, &(struct incoming){ .adapter = "j",
+                                                   .platform = "cli",
+                                                   .guild = "echo",
+                                                   .caller = callers[i],
+                                                   .text = text });
+                rig_until_count(g, "trigger_log", before + 1);
+                rig_settle(g);
+        }
+        assert_int_equal(got.count, 1);
+        assert_int_equal(got.state, APPROVAL_APPROVED);
+}
+
 static void what_a_schedule_asks_admins_decide(void **state)
 {
         struct rig *g = *state;
@@ -683,6 +711,7 @@ int main(void)
                 TEST(who_asked_approves_and_the_turn_goes_on),
                 TEST(others_change_nothing),
                 TEST(where_admins_decide_the_asker_does_not),
+                TEST(at_a_terminal_only_the_operator_is_an_admin),
                 TEST(what_a_schedule_asks_admins_decide),
                 TEST(a_second_press_says_what_was_decided),
                 TEST(presses_at_the_same_moment_count_once),

@@ -333,10 +333,19 @@ void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in
         adapter_received(a, in, on_receipt, m);
 }
 
+const char *chat_bridge_caller(int64_t key, char out[CHAT_BRIDGE_CALLER_SIZE])
+{
+        if (key > 0)
+                snprintf(out, CHAT_BRIDGE_CALLER_SIZE, "key-%lld", (long long)key);
+        else
+                snprintf(out, CHAT_BRIDGE_CALLER_SIZE, INCOMING_OPERATOR);
+        return out;
+}
+
 void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_bridge_ask *ask,
                         inbox_ack_fn *ack, void *arg)
 {
-        char random[ID_TRACE_SIZE], caller[32];
+        char random[ID_TRACE_SIZE], caller[CHAT_BRIDGE_CALLER_SIZE];
         char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol,
                                                   (long long)ask->caller, ask->external_id)
                                      : mem_printf("%s-%s", ask->protocol, id_trace(random));
@@ -347,17 +356,13 @@ void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_br
                 .chat = CHAT_DM,
                 .sender_id = ask->sender,
                 .agent = ask->agent,
-                .caller = caller,
+                .caller = chat_bridge_caller(ask->caller, caller),
                 .traceparent = ask->traceparent,
                 .attachments = ask->attachments,
                 .attachment_count = ask->attachment_count,
         };
         struct buf text;
 
-        if (ask->caller > 0)
-                snprintf(caller, sizeof(caller), "key-%lld", (long long)ask->caller);
-        else
-                snprintf(caller, sizeof(caller), "operator");
         buf_init(&text, 0);
         chat_bridge_text(ask->lines, ask->line_count, !ask->conversation, &text);
         in.text = text.data;

@@ -13,10 +13,11 @@
 #include "platform/platform.h"
 #include "road/road.h"
 
-#define CHAT_BRIDGE_LINES_MAX 500
-#define CHAT_BRIDGE_CHAT_MAX  256
-#define CHAT_BRIDGE_WAIT_MS   600000            /* longest wait of a client */
-#define CHAT_BRIDGE_BY_RULES  CARD_OF_THE_RULES /* instead of an agent's name */
+#define CHAT_BRIDGE_LINES_MAX   500
+#define CHAT_BRIDGE_CHAT_MAX    256
+#define CHAT_BRIDGE_CALLER_SIZE 32
+#define CHAT_BRIDGE_WAIT_MS     600000            /* longest wait of a client */
+#define CHAT_BRIDGE_BY_RULES    CARD_OF_THE_RULES /* instead of an agent's name */
 
 enum chat_bridge_role { CHAT_BRIDGE_SYSTEM, CHAT_BRIDGE_USER, CHAT_BRIDGE_AGENT };
 
@@ -64,6 +65,8 @@ bool chat_bridge_may_ask(struct http_exchange *x, const struct adapter *a, const
 /* The same; false: answered with 403. */
 bool chat_bridge_check_agent(struct http_exchange *x, const struct adapter *a, const char *agent);
 
+/* What struct incoming has as `caller`: the name of the key. */
+const char *chat_bridge_caller(int64_t key, char out[CHAT_BRIDGE_CALLER_SIZE]);
 /* Does the id look like a protocol's idempotency key? Clients must not choose such ids. */
 bool chat_bridge_is_key(const char *external_id);
 /* Builds the message; false if the last line is not a user's. */

@@ -226,7 +226,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
         const struct inbound_file *f = ask->files.items;
         struct attachment *files =
                 f ? arena_alloc(&b->arena, ask->files.count * sizeof(*files)) : NULL;
-        char key[ID_TRACE_SIZE];
+        char key[ID_TRACE_SIZE], caller[CHAT_BRIDGE_CALLER_SIZE];
         struct incoming in = {
                 .key = ask->external_id ? ask->external_id : id_trace(key),
                 .channel = ask->chat,
@@ -241,6 +241,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
                 .reply_to = ask->reply_to,
                 .time_ms = ask->time_ms,
                 .trace = ask->trace,
+                .caller = chat_bridge_caller(caller_of(x)->id, caller),
                 .traceparent = http_header(x, "traceparent"),
                 .metadata = metadata,
                 .attachments = files,

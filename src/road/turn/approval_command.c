@@ -87,11 +87,6 @@ bool approval_is_answered_by(const struct road *r, const struct incoming *in)
                find_answered(r, in) != NULL;
 }
 
-static bool is_terminal(const struct incoming *in)
-{
-        return in->platform && strcmp(in->platform, "cli") == 0;
-}
-
 /*
  * Everybody who holds a key writes on a trusted adapter: in the same chat they count as who asked,
  * but only the operator's terminal counts as an admin.
@@ -105,7 +100,7 @@ static bool may_decide(const struct approval_row *row, const struct incoming *in
                 return false;
         if (trusted)
                 return strcmp(row->channel, in->channel) == 0 &&
-                       (row->approvers == APPROVERS_ASKER || is_terminal(in));
+                       (row->approvers == APPROVERS_ASKER || incoming_is_operators(in));
         return admin || (asker && row->approvers == APPROVERS_ASKER);
 }
 
@@ -204,7 +199,7 @@ struct effect *approval_command_new(struct road *r, const struct approval_answer
                 return &c->effect;
         }
         rest = (char *)read_rest(rest ? rest : "", &always);
-        if (always && (!q->admin || (q->trusted && !is_terminal(in)))) {
+        if (always && (!q->admin || (q->trusted && !incoming_is_operators(in)))) {
                 buf_addf(answer,
                          "Only admins may allow it for the future. `/approve apr-%lld` allows it "
                          "once.",
