@@ -700,6 +700,7 @@ static void finish(struct daemon *d)
         timer_free(d->watchdog);
         api_close(d->api);
         d->api = NULL;
+        road_settle(d->road);
         if (d->schedule) {
                 road_set_schedule(d->road, NULL);
                 dispatch_set_schedule(d->dispatch, NULL);

@@ -238,6 +238,21 @@ void road_drain(struct road *r, int64_t ms, void (*fn)(void *arg), void *arg)
         road_check_drained(r);
 }
 
+static const char stopped[] = "shutting down";
+
+void road_settle(struct road *r)
+{
+        struct error err;
+
+        if (!r)
+                return;
+        r->draining = r->closing = true;
+        while (r->writes > 0 && loop_step(r->loop, true))
+                ;
+        error_set(&err, ERR_CANCELLED, stopped);
+        outbox_submit_refuse(r, &err);
+}
+
 void road_close(struct road *r)
 {
         struct error err;
@@ -245,11 +260,8 @@ void road_close(struct road *r)
 
         if (!r)
                 return;
-        r->draining = r->closing = true;
-        while (r->writes > 0 && loop_step(r->loop, true))
-                ;
-        error_set(&err, ERR_CANCELLED, "shutting down");
-        outbox_submit_refuse(r, &err);
+        road_settle(r);
+        error_set(&err, ERR_CANCELLED, stopped);
         late_reply_release(r);
         lane_release_all(r);
         for (size_t i = 0; map_each(&r->turns.by_number, &i, NULL, &turn);) {

@@ -65,6 +65,11 @@ void road_set_schedule(struct road *r, const struct road_schedule *s);
 const struct road_schedule *road_get_schedule(const struct road *r);
 /* Starts nothing new; calls drained(arg) when turns and sends have ended, or after ms. */
 void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
+/*
+ * Starts nothing new and waits for what is being written. Then those may close who write in the
+ * road's transactions.
+ */
+void road_settle(struct road *r);
 /* Frees memory only; the next road_open resumes open rows. */
 void road_close(struct road *r);
 

@@ -346,6 +346,7 @@ struct api_rig *api_rig_new_with(int64_t max_stream_clients)
 void api_rig_free(struct api_rig *r)
 {
         api_close(r->api);
+        road_settle(r->road);
         schedule_close(r->schedule);
         remote_close(r->remote);
         road_close(r->road);

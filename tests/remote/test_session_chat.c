@@ -26,6 +26,7 @@ struct world {
         struct remote *r;
         struct road_remote contract;
         struct bus_batch batch;
+        unsigned decided;
 };
 
 /* ---- a daemon with a session, and dispatch ---- */
@@ -45,6 +46,7 @@ static void decide(struct rig *g, const struct incoming *in, struct decision *ou
                                             .is_admin = strcmp(in->sender_id, ADMIN) == 0 };
         char *name;
 
+        w->decided++;
         out->trigger = false;
         if (text[0] == '/') {
                 name = mem_strndup(text + 1, space ? (size_t)(space - text - 1) : strlen(text + 1));
@@ -320,6 +322,25 @@ static void a_message_for_a_session_that_is_gone_is_not_swallowed(void **state)
         assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "9", NULL }), 0);
 }
 
+/* As the daemon closes them. */
+static void what_is_being_decided_at_the_end_is_stored(void **state)
+{
+        struct world *w = *state;
+
+        rig_receive(w->g, &(struct incoming){ .adapter = ADAPTER,
+                                              .channel = "9",
+                                              .text = "go left",
+                                              .sender_id = OWNER,
+                                              .time_ms = clock_wall_ms() });
+        rig_until(w->g, &w->decided, 1);
+        remote_quiesce(w->r);
+        road_settle(w->g->road);
+        remote_close(w->r);
+        rig_restart(w->g);
+        assert_int_equal(rig_count(w->g, "session_commands"), 1);
+        open_remote(w);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -331,6 +352,7 @@ int main(void)
                 CASE(what_a_program_says_is_shown_as_it_is),
                 CASE(what_is_too_long_is_refused_whole),
                 CASE(a_message_for_a_session_that_is_gone_is_not_swallowed),
+                CASE(what_is_being_decided_at_the_end_is_stored),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
