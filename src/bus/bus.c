@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,27 @@ void bus_publish(struct bus *b, struct bus_batch *batch)
         if (b->publishing)
                 return;
         b->publishing = true;
+        deliver_waiting(b);
+}
+
+void bus_defer(struct bus *b)
+{
+        assert(!b->publishing);
+        b->publishing = true;
+}
+
+static int compare_seq(const void *a, const void *b)
+{
+        const struct bus_event *x = *(struct bus_event *const *)a;
+        const struct bus_event *y = *(struct bus_event *const *)b;
+
+        return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+void bus_flush(struct bus *b)
+{
+        if (b->waiting.count > 1)
+                qsort(b->waiting.events, b->waiting.count, sizeof(struct bus_event *), compare_seq);
         deliver_waiting(b);
 }
 

@@ -95,6 +95,12 @@ int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_ev
                int64_t *seq, struct error *err);
 /* After the commit: calls listeners, wakes consumers, empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
+/*
+ * For several batches of one transaction: what is published between the two waits, and then comes
+ * in the order of the journal.
+ */
+void bus_defer(struct bus *b);
+void bus_flush(struct bus *b);
 /* Hands an event to live listeners without storing it. */
 void bus_publish_live(struct bus *b, const struct bus_event *e);
 

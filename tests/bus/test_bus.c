@@ -145,12 +145,21 @@ struct listener {
 
 static char deliveries[400];
 
+static void publish(struct bus_rig *r, int64_t seq)
+{
+        const struct bus_event e = { .seq = seq, .type = "turn.started", .payload = "{}" };
+        struct bus_batch batch = { .count = 1, .cap = 1 };
+
+        batch.events = mem_alloc(sizeof(struct bus_event *));
+        batch.events[0] = bus_event_dup(&e);
+        bus_publish(r->bus, &batch);
+        bus_batch_release(&batch);
+}
+
 static void on_event(void *arg, const struct bus_event *e)
 {
         struct listener *l = arg;
         char line[40];
-        struct bus_event reply = { .seq = e->seq + 100, .type = "turn.started", .payload = "{}" };
-        struct bus_batch batch = { 0 };
 
         snprintf(line, sizeof(line), "%s%lld ", l->name, (long long)e->seq);
         strncat(deliveries, line, sizeof(deliveries) - strlen(deliveries) - 1);
@@ -164,11 +173,7 @@ static void on_event(void *arg, const struct bus_event *e)
         if (!l->answer)
                 return;
         l->answer = false;
-        batch.events = mem_alloc(sizeof(struct bus_event *));
-        batch.events[0] = bus_event_dup(&reply);
-        batch.count = batch.cap = 1;
-        bus_publish(l->r->bus, &batch);
-        bus_batch_release(&batch);
+        publish(l->r, e->seq + 100);
 }
 
 static void listen_as(struct bus_rig *r, struct listener *l, const char *name, unsigned streams)
@@ -223,6 +228,27 @@ static void events_a_listener_publishes_come_after_their_cause(void **state)
         a.answer = true;
         bus_rig_append_one(r, "message.received", "1", 0);
         assert_string_equal(deliveries, "a1 b1 a101 b101 ");
+}
+
+static void deferred_batches_are_published_in_the_order_of_the_journal(void **state)
+{
+        struct bus_rig *r = *state;
+        struct listener a;
+
+        deliveries[0] = '\0';
+        listen_as(r, &a, "a", BUS_ALL_STREAMS);
+        a.answer = true;
+        bus_defer(r->bus);
+        publish(r, 3);
+        publish(r, 1);
+        publish(r, 2);
+        assert_string_equal(deliveries, "");
+        bus_flush(r->bus);
+        assert_string_equal(deliveries, "a1 a2 a3 a101 ");
+        bus_defer(r->bus);
+        bus_flush(r->bus);
+        publish(r, 102);
+        assert_string_equal(deliveries, "a1 a2 a3 a101 a102 ");
 }
 
 static void a_listener_that_joins_during_a_call_gets_the_next_event(void **state)
@@ -361,6 +387,7 @@ int main(void)
                 CASE(listeners_get_their_streams_in_order),
                 CASE(a_listener_may_leave_and_remove_others_during_a_call),
                 CASE(events_a_listener_publishes_come_after_their_cause),
+                CASE(deferred_batches_are_published_in_the_order_of_the_journal),
                 CASE(a_listener_that_joins_during_a_call_gets_the_next_event),
                 CASE(live_events_reach_live_listeners_only),
                 CASE(pages_are_filtered_in_both_directions),

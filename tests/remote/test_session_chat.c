@@ -27,6 +27,8 @@ struct world {
         struct road_remote contract;
         struct bus_batch batch;
         unsigned decided;
+        int64_t last_seq;
+        unsigned late; /* events that were published after a later one */
 };
 
 /* ---- a daemon with a session, and dispatch ---- */
@@ -58,6 +60,8 @@ static void decide(struct rig *g, const struct incoming *in, struct decision *ou
         }
         if (out->effect)
                 out->command = COMMAND_EFFECT;
+        else
+                out->notice = "not here";
 }
 
 static void open_remote(struct world *w)
@@ -322,6 +326,39 @@ static void a_message_for_a_session_that_is_gone_is_not_swallowed(void **state)
         assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "9", NULL }), 0);
 }
 
+static void on_event(void *arg, const struct bus_event *e)
+{
+        struct world *w = arg;
+
+        w->late += e->seq < w->last_seq;
+        w->last_seq = e->seq;
+}
+
+/* Three are decided, the last two of them together. */
+static void events_are_published_in_the_order_of_the_journal(void **state)
+{
+        static const struct {
+                const char *adapter, *text;
+        } says[] = { { ADAPTER, "hello" }, { ADAPTER, "go left" }, { "j", "skip it" } };
+        struct world *w = *state;
+        struct bus_listener *all = bus_listen(w->g->bus, BUS_ALL_STREAMS, on_event, w);
+
+        for (size_t i = 0; i < COUNT(says); i++)
+                rig_receive(w->g, &(struct incoming){ .adapter = says[i].adapter,
+                                                      .channel = "9",
+                                                      .text = says[i].text,
+                                                      .sender_id = OWNER,
+                                                      .time_ms = clock_wall_ms() });
+        rig_settle(w->g);
+        assert_int_equal(rig_count(w->g, "session_commands"), 2);
+        assert_int_equal(rig_count(w->g, "journal WHERE type = 'message.sent' AND seq > (SELECT"
+                                         " max(seq) FROM journal WHERE type ="
+                                         " 'session.command.queued')"),
+                         1);
+        assert_int_equal(w->late, 0);
+        bus_unlisten(w->g->bus, all);
+}
+
 /* As the daemon closes them. */
 static void what_is_being_decided_at_the_end_is_stored(void **state)
 {
@@ -352,6 +389,7 @@ int main(void)
                 CASE(what_a_program_says_is_shown_as_it_is),
                 CASE(what_is_too_long_is_refused_whole),
                 CASE(a_message_for_a_session_that_is_gone_is_not_swallowed),
+                CASE(events_are_published_in_the_order_of_the_journal),
                 CASE(what_is_being_decided_at_the_end_is_stored),
         };
 

@@ -612,6 +612,7 @@ static void on_stored(void *arg, const struct error *err)
         }
         fault_point("lane.committed");
         r->inbox.deciding = false;
+        bus_defer(r->bus); /* extras and effects have batches of their own */
         bus_publish(r->bus, &ds->batch);
         for (unsigned i = 0; i < ds->count; i++) {
                 if (ds->items[i].extra.fn)
@@ -657,6 +658,7 @@ static void on_stored(void *arg, const struct error *err)
                         lane_pump(r, p->turn->lane);
                 decided_release(p);
         }
+        bus_flush(r->bus);
         decisions_free(ds);
         decide_pending(r);
 }
