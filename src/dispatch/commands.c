@@ -166,10 +166,15 @@ const struct chat_command *command_suggest(const char *text)
 
 static const struct turn_rate command_rate = { COMMANDS_MAX, COMMANDS_SECONDS };
 
+static struct rate_key command_rate_key(const struct incoming *in)
+{
+        return (struct rate_key){ in->adapter, in->channel, in->sender_id, "command" };
+}
+
 /* Commands are free, but their answers are messages. */
 bool command_rate_guard(struct evaluation *e)
 {
-        struct rate_key key = { e->in->adapter, e->in->channel, e->in->sender_id, "command" };
+        struct rate_key key = command_rate_key(e->in);
 
         return rate_limit_wait_ms(e->d->rates, &key, command_rate, e->now_ms) == 0 ||
                evaluation_refuse(
@@ -179,7 +184,7 @@ bool command_rate_guard(struct evaluation *e)
 
 void command_count(struct evaluation *e)
 {
-        struct rate_key key = { e->in->adapter, e->in->channel, e->in->sender_id, "command" };
+        struct rate_key key = command_rate_key(e->in);
 
         rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
@@ -232,6 +237,22 @@ static bool is_addressed(const struct evaluation *e)
                session_part(e) != REMOTE_NONE;
 }
 
+/* Said once: a person waits for what the agent makes of it. */
+static bool steering_rate_guard(struct evaluation *e)
+{
+        struct rate_key key = command_rate_key(e->in);
+
+        if (command_rate_guard(e))
+                return true;
+        if (!e->dry && rate_limit_claim_notice(e->d->rates, &key, command_rate, e->now_ms))
+                evaluation_notify(
+                        e,
+                        "Too many messages: I pass on %d of one person within %d seconds. "
+                        "The agent did not get the last one.",
+                        COMMANDS_MAX, COMMANDS_SECONDS);
+        return false;
+}
+
 /* No agent answers where a session is shown: it is steered, by those who may. */
 static bool session_guard(struct evaluation *e)
 {
@@ -242,11 +263,16 @@ static bool session_guard(struct evaluation *e)
         if (part == REMOTE_LISTENER)
                 return evaluation_refuse(e, "a session is shown here, which the sender may not "
                                             "steer");
-        if (!e->in->text || !e->in->text[strspn(e->in->text, SPACE)])
-                return evaluation_refuse(e, "a session is shown here, and it has no text");
-        if (!evaluation_age_guard(e) || !command_rate_guard(e))
+        if (!evaluation_age_guard(e) || !steering_rate_guard(e))
                 return false;
         e->counts_command = true;
+        if (!e->in->text || !e->in->text[strspn(e->in->text, SPACE)]) {
+                if (e->in->attachment_count > 0)
+                        evaluation_notify(e, "I can pass on only text to the agent.");
+                return evaluation_refuse(e, "a session is shown here, and it has no text");
+        }
+        if (e->in->attachment_count > 0)
+                evaluation_notify(e, "The agent gets the text, but no files.");
         e->command = &steering;
         return evaluation_refuse(e, "it steers the session that is shown here");
 }
@@ -282,6 +308,20 @@ static bool take_answer(struct evaluation *e, const struct chat_command *c)
         return evaluation_refuse(e, "it answers an %s", is_verdict(c) ? "approval" : "invitation");
 }
 
+static bool carry_out(struct evaluation *e, const struct chat_command *c)
+{
+        e->command = c;
+        e->counts_command = true;
+        return evaluation_refuse(e, "the command /%s was carried out", c->name);
+}
+
+/* Whatever the rules say: a pressed button, and a command where a session is shown. */
+static bool is_for_session(const struct evaluation *e, const struct chat_command *c)
+{
+        return stops_session(c, e->command_args) ||
+               (c->of_sessions && e->adapter->commands && session_part(e) == REMOTE_STEERS);
+}
+
 /* A person in a hurry writes "stop"; some platforms do not even let a "/stop" through. */
 static bool says_stop(const char *text)
 {
@@ -298,9 +338,10 @@ bool command_guard(struct evaluation *e)
 
         if (e->in->is_for_other)
                 return evaluation_refuse(e, "it is a command for another bot");
-        if (e->in->sender_is_bot || names_other(e->in) ||
-            strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
+        if (e->in->sender_is_bot || strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
+        if (names_other(e->in))
+                return session_guard(e);
         c = command_parse(e->in->text, &e->command_args);
         if (!c && e->query && e->query->answers_approval &&
             e->query->answers_approval(e->query->arg, &approves))
@@ -308,7 +349,9 @@ bool command_guard(struct evaluation *e)
         /* buttons work even where commands do not */
         if (c && (is_verdict(c) || answers_event(c, e->command_args)))
                 return command_rate_guard(e) && take_answer(e, c);
-        if (!e->adapter->commands && !(c && stops_session(c, e->command_args)))
+        if (c && is_for_session(e, c))
+                return evaluation_age_guard(e) && steering_rate_guard(e) && carry_out(e, c);
+        if (!e->adapter->commands)
                 return session_guard(e);
         near = c ? NULL : command_suggest(e->in->text);
         bare = !c && says_stop(e->in->text) && session_part(e) == REMOTE_NONE;
@@ -334,8 +377,7 @@ bool command_guard(struct evaluation *e)
                 evaluation_notify(e, "Only admins may use `/%s`.", c->name);
                 return evaluation_refuse(e, "the command /%s is for admins", c->name);
         }
-        e->command = c;
-        return evaluation_refuse(e, "the command /%s was carried out", c->name);
+        return carry_out(e, c);
 }
 
 /* ---- execution ---- */
