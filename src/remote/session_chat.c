@@ -20,6 +20,7 @@
 #include "remote/remote_private.h"
 #include "remote/session_card.h"
 #include "remote/session_command.h"
+#include "remote/session_text.h"
 #include "road/turn/approval.h"
 #include "rows/delivery_row.h"
 #include "rows/person_row.h"
@@ -27,7 +28,7 @@
 #define SPACE        " \t\r\n\v\f"
 #define LISTED       20
 #define SHORT_ID     8  /* characters of an id in a list */
-#define SHOWN_CHARS  80 /* of a title or text */
+#define SHOWN_CHARS  80 /* of what a program calls something */
 #define OLD_MS       ((int64_t)86400000)
 #define REASON_BYTES 300
 
@@ -57,8 +58,8 @@ struct chat_command {
         const char *notify, *quiet_hours; /* NULL: unchanged */
         /* results of the write */
         struct bus_batch batch;
-        char refusal[200]; /* of a message that steers; "": none */
-        bool is_gone;      /* the session: quiet for so long that it was pruned */
+        const char *refusal; /* of a message that steers; NULL: none */
+        bool is_gone;        /* the session: quiet for so long that it was pruned */
 };
 
 typedef int report_fn(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err);
@@ -76,21 +77,37 @@ static bool is_refusal(const struct error *err)
                err->kind == ERR_INVALID;
 }
 
-static void add_short(struct buf *out, const char *text, size_t chars)
+/* NULL and blank: fallback. */
+static void add_said(struct buf *out, const char *text, const char *fallback)
 {
-        size_t line = strcspn(text, "\r\n");
-        size_t n = utf8_prefix(text, line, UTF8_CODE_POINTS, chars);
+        char *line = session_text_line(text, SHOWN_CHARS);
 
-        buf_add(out, text, n);
-        if (text[n])
-                buf_addstr(out, "…");
+        session_text_add_plain(out, line ? line : fallback);
+        free(line);
 }
 
 /* "`ses-3` fix the build" */
 static void add_name(struct buf *out, const struct session_row *row)
 {
+        char *name = session_card_name(row);
+
         buf_addf(out, "`ses-%lld` ", (long long)row->id);
-        add_short(out, row->title ? row->title : row->cwd ? row->cwd : row->session, SHOWN_CHARS);
+        session_text_add_plain(out, name);
+        free(name);
+}
+
+/* "ses-3 fix the build (pi, `0199c3f2…`)" */
+static void add_listed(struct buf *out, const struct session_row *row)
+{
+        char *id = session_text_line(row->session, SHORT_ID);
+
+        add_name(out, row);
+        buf_addstr(out, " (");
+        add_said(out, row->program, "unknown program");
+        buf_addstr(out, ", ");
+        session_text_add_span(out, id ? id : row->session);
+        buf_addch(out, ')');
+        free(id);
 }
 
 /* ---- /sessions ---- */
@@ -111,10 +128,8 @@ static int report_sessions(struct store_tx *tx, struct effect *e, struct buf *an
                         continue;
                 first = shown == 1 ? (long long)row.id : first;
                 buf_addstr(answer, shown == 1 ? "Active sessions:\n- " : "\n- ");
-                add_name(answer, &row);
-                buf_addf(answer, " (%s, `", row.program ? row.program : "unknown program");
-                add_short(answer, row.session, SHORT_ID);
-                buf_addf(answer, "`)%s", row.id == c->shown_here ? ", shown here" : "");
+                add_listed(answer, &row);
+                buf_addstr(answer, row.id == c->shown_here ? ", shown here" : "");
         }
         if (shown > LISTED)
                 buf_addf(answer, "\n- and %d more", shown - LISTED);
@@ -128,7 +143,7 @@ static int report_sessions(struct store_tx *tx, struct effect *e, struct buf *an
 
 /* ---- /steer, /followup, /reply, /abort ---- */
 
-/* Splits "ses-3 go left"; in the chat of a session the id may be left out. */
+/* Splits "ses-3 go left"; in the chat of a session its name may be left out. */
 static const char *read_target(struct chat_command *c, const char **text)
 {
         size_t n = strcspn(c->args, SPACE);
@@ -136,7 +151,7 @@ static const char *read_target(struct chat_command *c, const char **text)
         bool numbered = *digits && digits + strspn(digits, "0123456789") == c->args + n;
 
         *text = c->args;
-        if (c->shown_here && !numbered)
+        if (c->shown_here && !numbered && (n == 0 || c->action != SESSION_ABORT))
                 return arena_printf(&c->arena, "ses-%lld", (long long)c->shown_here);
         *text = c->args + n + strspn(c->args + n, SPACE);
         return n > 0 ? arena_printf(&c->arena, "%.*s", (int)n, c->args) : NULL;
@@ -160,8 +175,11 @@ static int report_steer(struct store_tx *tx, struct effect *e, struct buf *answe
                 if (!is_refusal(err))
                         return -1;
                 /* who may not steer it learns nothing about it */
-                buf_addf(answer, "That did not work: %s.",
-                         c->may_all ? err->text : "there is no such session that you may steer");
+                buf_addstr(answer, "That did not work: ");
+                session_text_add_plain(answer,
+                                       c->may_all ? err->text
+                                                  : "there is no such session that you may steer");
+                buf_addch(answer, '.');
                 return 0;
         }
         waiting = session_command_row_count(tx, row->id, c->most, err);
@@ -193,7 +211,9 @@ static void decide(struct chat_command *c, const struct session_row *row,
                    const struct session_approval_row *a, const char *rest, const char *by,
                    struct buf *answer)
 {
-        buf_addf(answer, "`sap-%lld` (%s) ", (long long)a->id, a->tool ? a->tool : "a tool");
+        buf_addf(answer, "`sap-%lld` (", (long long)a->id);
+        add_said(answer, a->tool, "a tool");
+        buf_addstr(answer, ") ");
         if (strcmp(a->state, "open") != 0) {
                 buf_addf(answer, "was already %s ",
                          strcmp(a->state, "allow") == 0 ? "allowed" : "refused");
@@ -459,12 +479,12 @@ static int write_steer(struct store_tx *tx, struct chat_command *c, struct error
 
         c->is_gone = rc == 0;
         if (rc == 0)
-                snprintf(c->refusal, sizeof(c->refusal), "the session is gone");
+                c->refusal = "the session is gone";
         if (rc != 1)
                 return rc;
         if (strlen(row.content) > SESSION_COMMAND_MAX) { /* half of it might mean the opposite */
-                snprintf(c->refusal, sizeof(c->refusal), "it is longer than %d bytes",
-                         SESSION_COMMAND_MAX);
+                c->refusal =
+                        arena_printf(&c->arena, "it is longer than %d bytes", SESSION_COMMAND_MAX);
                 free(session);
                 return 0;
         }
@@ -475,7 +495,7 @@ static int write_steer(struct store_tx *tx, struct chat_command *c, struct error
         free(session);
         free(asked);
         if (rc < 0 && is_refusal(&refused)) {
-                snprintf(c->refusal, sizeof(c->refusal), "%.199s", refused.text);
+                c->refusal = arena_strdup(&c->arena, refused.text);
                 return 0;
         }
         if (rc < 0)
@@ -488,7 +508,7 @@ static int write_command(struct store_tx *tx, struct effect *e, struct error *er
         struct chat_command *c = (struct chat_command *)e;
 
         bus_batch_reset(&c->batch);
-        c->refusal[0] = '\0';
+        c->refusal = NULL;
         if (c->to > 0 && write_steer(tx, c, err) < 0)
                 return -1;
         return c->notify || c->quiet_hours ? write_notify(tx, c, err) : 0;
@@ -504,27 +524,32 @@ static void on_committed(struct effect *e)
 {
         struct chat_command *c = (struct chat_command *)e;
         const struct incoming *in = c->in;
-        char text[260], key[40];
+        struct buf text;
+        char key[40];
 
         bus_publish(c->remote->env.bus, &c->batch);
         remote_wake(c->remote);
         if (c->is_gone) /* its chat is an ordinary one again */
                 session_links_put(c->remote,
                                   &(struct session_row){ .id = c->to, .state = SESSION_ENDED });
-        if (!c->refusal[0])
+        if (!c->refusal)
                 return;
-        snprintf(text, sizeof(text), "That was not passed on: %s.", c->refusal);
+        buf_init(&text, 0);
+        buf_addstr(&text, "That was not passed on: ");
+        session_text_add_plain(&text, c->refusal);
+        buf_addch(&text, '.');
         snprintf(key, sizeof(key), "session-refusal:%lld", (long long)in->event);
         outbox_submit(c->remote->env.road,
                       &(struct outgoing){ .adapter = in->adapter,
                                           .channel = in->channel,
                                           .thread = in->thread,
                                           .kind = DELIVER_SEND,
-                                          .text = text,
+                                          .text = text.data,
                                           .reply_to = in->id,
                                           .trace = in->trace,
                                           .request_key = key },
                       ignore_receipt, NULL);
+        buf_release(&text);
 }
 
 static void command_free(struct effect *e)

@@ -326,6 +326,56 @@ static void a_message_for_a_session_that_is_gone_is_not_swallowed(void **state)
         assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "9", NULL }), 0);
 }
 
+static int name_oddly(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct session_row row = { .session = "`*odd*`-1",
+                                         .identity = "discord:" OWNER,
+                                         .state = SESSION_ACTIVE,
+                                         .program = "[pi](http://x)",
+                                         .title = "*fix* <@5>\n# now",
+                                         .trace = "t2",
+                                         .created_ms = 1,
+                                         .last_event_ms = clock_wall_ms() };
+        const struct session_approval_row asked = {
+                .session = 2, .approval = "a2", .tool = "@everyone", .content = "", .created_ms = 1
+        };
+        int64_t id;
+
+        (void)arg;
+        if (session_row_insert(tx, &row, &id, err) < 0)
+                return -1;
+        return session_approval_row_insert(tx, &asked, &id, err) < 0 ? -1 : 0;
+}
+
+static void answers_show_names_of_programs_as_they_are(void **state)
+{
+        struct world *w = *state;
+
+        assert_int_equal(store_write_now(w->g->store, name_oddly, NULL, NULL), 0);
+        say(w, OWNER, "elsewhere", "/sessions");
+        ASSERT_SAID(w, "- `ses-2` \\*fix\\* \\<\\@5\\>… (\\[pi\\]\\(http\\://x\\), ``");
+        say(w, OWNER, "elsewhere", "/steer ses-2 go left");
+        ASSERT_SAID(w, "Queued for `ses-2` \\*fix\\* \\<\\@5\\>…");
+        say(w, OWNER, "elsewhere", "/approve sap-2");
+        ASSERT_SAID(w, "`sap-2` (\\@everyone) is allowed");
+        say(w, ADMIN, "elsewhere", "/steer @everyone x");
+        ASSERT_SAID(w, "there is no session '\\@everyone'");
+}
+
+static void an_abort_stops_the_session_that_it_names(void **state)
+{
+        struct world *w = *state;
+
+        assert_int_equal(store_write_now(w->g->store, name_oddly, NULL, NULL), 0);
+        say(w, OWNER, "9", "/abort `*odd*`");
+        say(w, OWNER, "9", "/abort ses-2");
+        say(w, OWNER, "9", "/abort nothing");
+        ASSERT_SAID(w, "there is no such session that you may steer");
+        say(w, OWNER, "9", "/abort");
+        assert_string_equal(rig_list(w->g, "session || action FROM session_commands ORDER BY id"),
+                            "2abort, 2abort, 1abort");
+}
+
 static void on_event(void *arg, const struct bus_event *e)
 {
         struct world *w = arg;
@@ -389,6 +439,8 @@ int main(void)
                 CASE(what_a_program_says_is_shown_as_it_is),
                 CASE(what_is_too_long_is_refused_whole),
                 CASE(a_message_for_a_session_that_is_gone_is_not_swallowed),
+                CASE(answers_show_names_of_programs_as_they_are),
+                CASE(an_abort_stops_the_session_that_it_names),
                 CASE(events_are_published_in_the_order_of_the_journal),
                 CASE(what_is_being_decided_at_the_end_is_stored),
         };
