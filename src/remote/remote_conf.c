@@ -14,7 +14,8 @@ const struct setting remote_settings[] = {
         { "active", SETTING_INT, "1000", 1, 1000000, .at = AT(active),
           .help = "How many sessions may be active; the first event of a further one is refused." },
         { "queued", SETTING_INT, "50", 1, 10000, .at = AT(queued),
-          .help = "How many commands may wait for one session; further ones are refused." },
+          .help = "How many commands may wait for one session; further ones are refused, except "
+                  "answers to its questions." },
         { "adapter", SETTING_STRING, "null", 1, 100, .at = AT(adapter),
           .help = "The adapter of sessions that name none; not needed with a single Discord "
                   "adapter." },

@@ -103,7 +103,8 @@ int session_command_queue(struct store_tx *tx, struct bus_batch *batch,
                 return rc < 0 ? -1 : 0;
         if (session->state == SESSION_ENDED)
                 return error_set(err, ERR_CONFLICT, "the session has ended");
-        waiting = session_command_row_count(tx, session->id, most, err);
+        /* there are no more decisions than questions */
+        waiting = row->approval ? 0 : session_command_row_count(tx, session->id, most, err);
         if (waiting < 0)
                 return -1;
         if (waiting >= most)

@@ -19,8 +19,8 @@ char *session_command_id(char out[SESSION_COMMAND_ID_SIZE]);
 
 /*
  * Inside a store function: queues it. 1: queued; 0: the request key is known, *id is its row;
- * -1: ERR_LIMIT: `most` wait already, ERR_CONFLICT: the session has ended. A decision also ends its
- * approval: ERR_CONFLICT if somebody else did.
+ * -1: ERR_LIMIT: `most` wait already, ERR_CONFLICT: the session has ended. A decision is queued in
+ * any case, and also ends its approval: ERR_CONFLICT if somebody else did.
  */
 int session_command_queue(struct store_tx *tx, struct bus_batch *batch,
                           const struct session_row *session, const struct session_command_row *row,

@@ -376,6 +376,24 @@ static void an_abort_stops_the_session_that_it_names(void **state)
                             "2abort, 2abort, 1abort");
 }
 
+/* Its program asked, so it is there. */
+static void a_question_is_decided_although_commands_wait(void **state)
+{
+        struct world *w = *state;
+        struct remote_conf conf = *remote_get_conf(w->r);
+
+        conf.queued = 1;
+        conf.people = (struct setting_list){ 0 };
+        remote_set_conf(w->r, &conf);
+        say(w, OWNER, "9", "go left");
+        say(w, OWNER, "9", "go right");
+        ASSERT_SAID(w, "That was not passed on: 1 commands wait for this session already");
+        say(w, OWNER, "elsewhere", "/approve sap-1 go on");
+        ASSERT_SAID(w, "`sap-1` (bash) is allowed");
+        assert_string_equal(rig_list(w->g, "action FROM session_commands ORDER BY id"),
+                            "steer, decision");
+}
+
 static void on_event(void *arg, const struct bus_event *e)
 {
         struct world *w = arg;
@@ -441,6 +459,7 @@ int main(void)
                 CASE(a_message_for_a_session_that_is_gone_is_not_swallowed),
                 CASE(answers_show_names_of_programs_as_they_are),
                 CASE(an_abort_stops_the_session_that_it_names),
+                CASE(a_question_is_decided_although_commands_wait),
                 CASE(events_are_published_in_the_order_of_the_journal),
                 CASE(what_is_being_decided_at_the_end_is_stored),
         };
