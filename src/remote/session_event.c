@@ -128,7 +128,7 @@ static void read_metadata(struct session_event *e, const json_t *m, struct arena
         case SESSION_EVENT_TURN_END:
                 e->tokens = session_event_tokens(usage);
                 e->cost_microusd = session_event_cost(usage);
-                e->is_urgent = json_flag(m, "final", true);
+                e->is_urgent = e->ends_turn = json_flag(m, "final", true);
                 break;
         case SESSION_EVENT_APPROVAL_REQUEST:
         case SESSION_EVENT_APPROVAL_RESOLVED:

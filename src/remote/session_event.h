@@ -36,6 +36,7 @@ enum session_event_kind {
 struct session_event {
         enum session_event_kind kind;
         bool is_urgent; /* people wait for it: an answer, an error, a question */
+        bool ends_turn; /* the agent waits for people */
         const char *session;
         const char *type;    /* of the journal: "session.tool_call" */
         const char *key;     /* dedup key of the journal; NULL: none */

@@ -84,7 +84,7 @@ static void apply(struct touched *t, const struct session_event *e, int64_t now_
         take_text(&row->title, e->title, &t->changed);
         take_text(&row->model, e->model, &t->changed);
         if (e->kind == SESSION_EVENT_TURN_END) {
-                row->turns++;
+                row->turns += e->ends_turn;
                 row->tokens += e->tokens;
                 row->cost_microusd += e->cost_microusd;
                 t->changed = true;

@@ -100,11 +100,13 @@ static void a_turn_adds_tokens_and_cost(void **state)
                        "{\"totalTokens\":100,\"cost\":{\"total\":0.25}}}},"
                        "{\"session_id\":\"7\",\"event_type\":\"turn_end\",\"metadata\":{\"usage\":"
                        "{\"input\":10,\"output\":5,\"cost\":0.5}}},"
+                       "{\"session_id\":\"7\",\"event_type\":\"turn_end\",\"metadata\":"
+                       "{\"final\":false,\"usage\":{\"totalTokens\":5,\"cost\":1}}},"
                        "{\"session_id\":\"7\",\"event_type\":\"turn_end\",\"metadata\":\"odd\"}]",
-                       200, "\"accepted\":3");
+                       200, "\"accepted\":4");
         api_rig_expect(r, "GET", SESSIONS "/7", NULL, 200,
-                       "\"turns\":3,\"tokens\":115,\"costUsd\":"
-                       "0.75");
+                       "\"turns\":3,\"tokens\":120,\"costUsd\":"
+                       "1.75");
         api_rig_expect(r, "POST", EVENT, "{\"session_id\":\"7\",\"event_type\":\"session_end\"}",
                        200, NULL);
         api_rig_expect(r, "GET", SESSIONS "?state=ended", NULL, 200, "\"sessionId\":\"7\"");
