@@ -455,7 +455,12 @@ static void a_session_is_linked_to_a_chat(void **state)
 {
         struct chat_key chat = { "api", "room", "7" }, elsewhere = { "api", "room", NULL };
         struct api_rig *r = *state;
+        char *own = api_rig_key_headers(
+                r, "{\"name\":\"a\",\"scopes\":[\"sessions:write\"],\"adapters\":[\"terminal\"]}");
 
+        expect_as(r, own, "POST", "/api/sessions/s1/link", "{\"thread_id\":7}", 422,
+                  "name one of terminal, or");
+        free(own);
         api_rig_expect(r, "POST", "/api/sessions/s1/link", "{\"thread_id\":7}", 422,
                        "sessions.adapter");
         api_rig_expect(r, "POST", "/api/sessions/s1/link", "{\"adapter\":\"api\",\"thread_id\":7}",

@@ -115,7 +115,7 @@ static const char *id_of(const json_t *value, struct arena *a, bool *bad)
         return text && *text ? arena_strdup(a, text) : NULL;
 }
 
-/* The adapter that is meant; NULL: answered with 422, naming the choices. */
+/* The adapter that is meant, within the caller's reach; NULL: answered. */
 static const struct adapter *find_adapter(struct http_exchange *x, const char *name)
 {
         const struct api *a = api_of(x);
@@ -126,6 +126,8 @@ static const struct adapter *find_adapter(struct http_exchange *x, const char *n
         if (!name)
                 name = remote_get_conf(a->env.remote)->adapter;
         if (name) {
+                if (!request_reaches(x, name))
+                        return NULL;
                 found = adapters_find(a->env.adapters, name);
                 if (!found)
                         reply_missing(x, "instance", name);
@@ -133,7 +135,9 @@ static const struct adapter *find_adapter(struct http_exchange *x, const char *n
         }
         buf_init(&names, 0);
         for (size_t i = 0; (at = adapters_at(a->env.adapters, i)); i++) {
-                buf_addf(&names, "%s%s", i > 0 ? ", " : "", at->name);
+                if (!key_reaches(caller_of(x), at->name))
+                        continue;
+                buf_addf(&names, "%s%s", names.len > 0 ? ", " : "", at->name);
                 if (strcmp(at->ops->name, "discord") == 0) {
                         found = at;
                         discord++;
@@ -142,7 +146,8 @@ static const struct adapter *find_adapter(struct http_exchange *x, const char *n
         if (discord != 1) {
                 found = NULL;
                 reply_error(x, 422, "VALIDATION_ERROR", NULL,
-                            "adapter: name one of %s, or set sessions.adapter", names.data);
+                            "adapter: name one of %s, or set sessions.adapter",
+                            names.len > 0 ? names.data : "those that your key reaches (none)");
         }
         buf_release(&names);
         return found;
@@ -167,7 +172,7 @@ static bool read_chat(struct http_exchange *x, struct body *b, const struct link
                 return false;
         }
         adapter = find_adapter(x, ask->adapter);
-        if (!adapter || !request_reaches(x, adapter->name))
+        if (!adapter)
                 return false;
         if (!channel && strcmp(adapter->ops->name, "discord") != 0) {
                 reply_error(x, 422, "VALIDATION_ERROR", NULL,
