@@ -60,6 +60,18 @@ static void acknowledge(struct api_rig *r, const char *id, const char *body, int
 
 /* ---- events ---- */
 
+static void ask_approval(struct api_rig *r)
+{
+        api_rig_expect(r, "POST", EVENT,
+                       "{\"session_id\":\"s1\",\"event_type\":\"approval_request\",\"tool_name\":"
+                       "\"bash\",\"content\":\"rm x\",\"metadata\":{\"approval_id\":\"a1\","
+                       "\"default\":\"deny\",\"timeoutMs\":60000}}",
+                       200, "\"accepted\":1");
+        assert_int_equal(api_rig_count(r, "session_approvals WHERE approval = 'a1' AND"
+                                          " state = 'open' AND fallback = 'deny'"),
+                         1);
+}
+
 static void an_event_is_stored_before_its_answer(void **state)
 {
         struct api_rig *r = *state;
@@ -265,6 +277,35 @@ static void the_same_key_commands_once(void **state)
         assert_int_equal(api_rig_count(r, "session_commands"), 1);
 }
 
+static void the_same_key_decides_once(void **state)
+{
+        static const struct {
+                const char *decision, *reason;
+                int status;
+        } rows[] = { { "allow", "fine", 201 },
+                     { "allow", "fine", 201 },
+                     { "deny", "fine", 409 },
+                     { "allow", "go on", 409 } };
+        struct api_rig *r = *state;
+
+        ask_approval(r);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = mem_printf("{\"action\":\"decision\",\"approvalId\":\"a1\","
+                                        "\"decision\":\"%s\",\"reason\":\"%s\"}",
+                                        rows[i].decision, rows[i].reason);
+                struct http_raw c;
+                struct api_answer a;
+
+                api_rig_send(r, &c, "POST", SESSIONS "/s1/commands", "Idempotency-Key: k\r\n",
+                             body);
+                a = api_rig_receive(&c);
+                assert_int_equal(a.status, rows[i].status);
+                api_answer_release(&a);
+                free(body);
+        }
+        assert_int_equal(api_rig_count(r, "session_commands WHERE decision = 'allow'"), 1);
+}
+
 static bool is_gone(void *arg)
 {
         return api_rig_count((struct api_rig *)arg, "session_commands WHERE state = 'expired'") ==
@@ -351,18 +392,6 @@ static void the_stream_has_what_waits_and_what_follows(void **state)
 }
 
 /* ---- approvals ---- */
-
-static void ask_approval(struct api_rig *r)
-{
-        api_rig_expect(r, "POST", EVENT,
-                       "{\"session_id\":\"s1\",\"event_type\":\"approval_request\",\"tool_name\":"
-                       "\"bash\",\"content\":\"rm x\",\"metadata\":{\"approval_id\":\"a1\","
-                       "\"default\":\"deny\",\"timeoutMs\":60000}}",
-                       200, "\"accepted\":1");
-        assert_int_equal(api_rig_count(r, "session_approvals WHERE approval = 'a1' AND"
-                                          " state = 'open' AND fallback = 'deny'"),
-                         1);
-}
 
 static void resolve_approval(struct api_rig *r)
 {
@@ -598,6 +627,7 @@ int main(void)
                 API_RIG_CASE(a_lost_answer_to_a_receipt_is_given_again),
                 API_RIG_CASE(commands_come_oldest_first_with_what_they_need),
                 API_RIG_CASE(the_same_key_commands_once),
+                API_RIG_CASE(the_same_key_decides_once),
                 API_RIG_CASE(a_command_that_nobody_fetches_expires),
                 API_RIG_CASE(a_quiet_session_is_archived_until_it_speaks),
                 API_RIG_CASE(a_full_queue_refuses),

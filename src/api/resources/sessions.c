@@ -233,6 +233,18 @@ struct steer_job {
         struct bus_batch batch;
 };
 
+static bool same_text(const char *a, const char *b)
+{
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool is_same(const struct session_command_row *a, const struct session_command_row *b)
+{
+        return a->session == b->session && a->action == b->action &&
+               same_text(a->content, b->content) && same_text(a->approval, b->approval) &&
+               same_text(a->decision, b->decision) && same_text(a->reason, b->reason);
+}
+
 static int write_steer(struct store_tx *tx, void *arg, struct error *err)
 {
         struct steer_job *j = arg;
@@ -249,8 +261,7 @@ static int write_steer(struct store_tx *tx, void *arg, struct error *err)
         free(session);
         if (rc < 0 || session_command_row_get(tx, id, &stored, err) < 0)
                 return -1;
-        if (rc == 0 && (stored->session != j->row.session || stored->action != j->row.action ||
-                        strcmp(stored->content, j->row.content) != 0))
+        if (rc == 0 && !is_same(stored, &j->row))
                 rc = error_set(err, ERR_CONFLICT,
                                "this idempotency key was used for another request");
         buf_clear(&j->job.data);
