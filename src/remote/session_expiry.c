@@ -194,8 +194,7 @@ static void on_looked(void *arg, const struct error *err)
         if (err) {
                 log_error("cannot look for stale commands of sessions; retrying",
                           LOG_S("why", err->text));
-                if (!r->quiet)
-                        timer_start(r->timer, RETRY_MS);
+                sleep_until(r, clock_wall_ms() + RETRY_MS);
         } else {
                 bus_publish(r->env.bus, &l->batch);
                 r->stats.expired += l->expired;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/fault_map.h"
 #include "../lib/road_rig.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -20,6 +21,8 @@
 #define ADMIN   "1"
 #define TRUSTED "7" /* in sessions.people */
 #define OTHER   "5"
+
+static struct fault_control *faults;
 
 struct world {
         struct rig *g;
@@ -394,6 +397,20 @@ static void a_question_is_decided_although_commands_wait(void **state)
                             "steer, decision");
 }
 
+static void a_look_for_stale_commands_that_failed_is_repeated(void **state)
+{
+        struct world *w = *state;
+
+        say(w, OWNER, "9", "go left");
+        rig_update(w->g, "session_commands SET expires_ms = ?1", 1, 0);
+        faults->disk_full = 1;
+        remote_wake(w->r);
+        while (w->r->looking)
+                loop_step(w->g->loop, true);
+        faults->disk_full = 0;
+        rig_until_count(w->g, "session_commands WHERE state = 'expired'", 1);
+}
+
 static void on_event(void *arg, const struct bus_event *e)
 {
         struct world *w = arg;
@@ -460,9 +477,11 @@ int main(void)
                 CASE(answers_show_names_of_programs_as_they_are),
                 CASE(an_abort_stops_the_session_that_it_names),
                 CASE(a_question_is_decided_although_commands_wait),
+                CASE(a_look_for_stale_commands_that_failed_is_repeated),
                 CASE(events_are_published_in_the_order_of_the_journal),
                 CASE(what_is_being_decided_at_the_end_is_stored),
         };
 
+        faults = fault_map();
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
