@@ -41,7 +41,7 @@ struct remote *remote_open(const struct remote_env *env, const struct remote_con
         session_progress_open(r);
         session_views_open(r);
         remote_set_conf(r, conf);
-        if (session_links_open(r, err) < 0) {
+        if (session_index_open(r, err) < 0) {
                 remote_close(r);
                 return NULL;
         }
@@ -75,7 +75,7 @@ void remote_close(struct remote *r)
         session_expiry_close(r);
         session_views_close(r);
         session_progress_close(r);
-        session_links_close(r);
+        session_index_close(r);
         settings_release(tables, &r->conf);
         free(r);
 }

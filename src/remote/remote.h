@@ -6,7 +6,7 @@
  *
  * A program reports with an API key, and what one key reported first is invisible to others. Rows
  * (rows/session_row.h) and journal events are one transaction. Nothing is kept in memory per
- * session but where it is shown (session_links.c).
+ * session but where it is shown (session_index.c).
  *
  * The journal has, without an adapter: session.TYPE for every event of a program, its payload an
  * object of "sessionId", "content", and if given "toolName", "metadata", "timestamp", "eventId";

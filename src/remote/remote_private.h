@@ -5,7 +5,8 @@
  *     session_intake.c   stores them
  *     session_command.c  queues and acknowledges commands
  *     session_expiry.c   one timer: stale commands expire, quiet sessions are archived
- *     session_links.c    which chat shows which session
+ *     session_link.h     shows a session in a chat
+ *     session_index.c    which chat shows which session
  *     session_chat.c     chat commands, and messages that steer
  *     session_progress.c shows what became of a command where it was given
  *     session_view.h     shows what happens in a session in its chat: session_view.c,
@@ -49,8 +50,8 @@ void session_progress_open(struct remote *r);
 void session_progress_start(struct remote *r);
 void session_progress_close(struct remote *r);
 
-int session_links_open(struct remote *r, struct error *err);
-void session_links_close(struct remote *r);
+int session_index_open(struct remote *r, struct error *err);
+void session_index_close(struct remote *r);
 void session_views_open(struct remote *r);
 /* Shows what was not shown when the last run ended. */
 void session_views_start(struct remote *r);
@@ -62,17 +63,17 @@ void session_views_close(struct remote *r);
 bool session_view_wake(struct remote *r, const struct session_row *row, bool urgent, bool fresh);
 
 /* Messages in the chat of its row steer it, unless it has ended. */
-void session_links_put(struct remote *r, const struct session_row *row);
+void session_index_put(struct remote *r, const struct session_row *row);
 /* Do they? */
-bool session_links_has(const struct remote *r, const struct session_row *row);
+bool session_index_has(const struct remote *r, const struct session_row *row);
 /*
  * As remote_session_at; reply_to: a message there that may show another session, or NULL; *owner:
  * its identity, borrowed, may be NULL.
  */
-int64_t session_links_find(const struct remote *r, const struct chat_key *chat,
+int64_t session_index_find(const struct remote *r, const struct chat_key *chat,
                            const char *reply_to, const char **owner);
 /* A reply to this message, in a chat without threads, is about the session. */
-void session_links_add_message(struct remote *r, const struct session_row *row,
+void session_index_add_message(struct remote *r, const struct session_row *row,
                                const struct chat_key *chat, const char *message);
 
 #endif

@@ -206,7 +206,7 @@ static void on_written(void *arg, const struct error *err)
                 for (size_t i = 0; i < in->touched_count; i++) {
                         moved = moved || in->touched[i].moved;
                         if (in->touched[i].moved)
-                                session_links_put(r, in->touched[i].row);
+                                session_index_put(r, in->touched[i].row);
                         session_view_wake(r, in->touched[i].row, in->touched[i].urgent, false);
                 }
         }

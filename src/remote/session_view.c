@@ -170,10 +170,10 @@ static void publish(struct session_view *v)
                 round->session->adapter = round->row.adapter;
                 round->session->channel = round->row.channel;
                 round->session->thread = round->links ? round->row.own_thread : NULL;
-                session_links_put(r, round->session);
+                session_index_put(r, round->session);
         }
         for (size_t i = 0; i < round->message_count; i++) {
-                session_links_add_message(r, round->session, &chat, round->messages[i]);
+                session_index_add_message(r, round->session, &chat, round->messages[i]);
                 free(round->messages[i]);
         }
         round->message_count = 0;
@@ -279,7 +279,7 @@ static void plan(struct session_view *v)
 {
         view_plan(v->round);
         v->round->claims =
-                is_in_chat_itself(v->round) && !session_links_has(v->remote, v->round->session);
+                is_in_chat_itself(v->round) && !session_index_has(v->remote, v->round->session);
         forget_sent(v);
         if (v->round->step_count > 0)
                 v->submitted_ms = loop_now_ms(v->remote->env.loop);

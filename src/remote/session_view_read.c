@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "remote/session_card.h"
 #include "remote/session_find.h"
+#include "remote/session_link.h"
 #include "remote/session_view.h"
 #include "rows/delivery_row.h"
 #include "rows/person_row.h"

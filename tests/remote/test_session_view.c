@@ -285,15 +285,15 @@ static void without_threads_a_reply_says_which_session_is_meant(void **state)
         report(w, "t", "session_start", START);
         ASSERT_SEEN(w, "send 💻 fix it\n");
         /* the chat itself belongs to nobody */
-        assert_int_equal(session_links_find(w->r, &chat, NULL, &owner), 0);
-        assert_int_equal(session_links_find(w->r, &chat, "p1", &owner), 1);
-        assert_int_equal(session_links_find(w->r, &chat, "p2", &owner), 1);
-        assert_int_equal(session_links_find(w->r, &chat, "p3", &owner), 2);
+        assert_int_equal(session_index_find(w->r, &chat, NULL, &owner), 0);
+        assert_int_equal(session_index_find(w->r, &chat, "p1", &owner), 1);
+        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 1);
+        assert_int_equal(session_index_find(w->r, &chat, "p3", &owner), 2);
         restart(w);
-        assert_int_equal(session_links_find(w->r, &chat, "p2", &owner), 1);
+        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 1);
         report(w, "s", "session_end", "");
         settle(w);
-        assert_int_equal(session_links_find(w->r, &chat, "p2", &owner), 0);
+        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 0);
 }
 
 static void a_kill_before_the_messages_are_known_forgets_none(void **state)
@@ -318,7 +318,7 @@ static void a_kill_before_the_messages_are_known_forgets_none(void **state)
         for (unsigned i = 0; i < w->g->sent_count; i++) {
                 snprintf(id, sizeof(id), "p%lld", (long long)w->g->sent[i].delivery);
                 if (strcmp(w->g->sent[i].kind, "send") == 0 &&
-                    session_links_find(w->r, &chat, id, &owner) != 1)
+                    session_index_find(w->r, &chat, id, &owner) != 1)
                         fail_msg("'%s' is not known", w->g->sent[i].title);
         }
         ASSERT_SEEN(w, "");

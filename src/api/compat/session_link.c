@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
+#include "remote/session_link.h"
 
 struct link_ask {
         const json_t *thread, *channel, *user;

@@ -1,15 +1,13 @@
 /*
- * session_links: which chat, and which message in a chat without threads, shows which session.
+ * session_index: which chat, and which message in a chat without threads, shows which session.
  *
  * Ended sessions are not listed, so that their chat is an ordinary one again.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
 #include "base/mem.h"
 #include "remote/remote_private.h"
-#include "remote/session_find.h"
 #include "rows/session_view_row.h"
 
 #define READ_MAX     10000 /* at the start, the newest */
@@ -149,7 +147,7 @@ static int read_links(struct store_tx *tx, void *arg, struct error *err)
         struct session_row row;
         int rc;
 
-        session_links_close(r);
+        session_index_close(r);
         while ((rc = session_row_next(s, &row, err)) == 1) {
                 struct chat_key chat = { row.adapter, row.channel, row.thread };
                 char *key = chat_key_text(&chat);
@@ -161,18 +159,18 @@ static int read_links(struct store_tx *tx, void *arg, struct error *err)
         return rc < 0 ? -1 : read_messages(tx, r, err);
 }
 
-int session_links_open(struct remote *r, struct error *err)
+int session_index_open(struct remote *r, struct error *err)
 {
         return store_read_now(r->env.store, read_links, r, err);
 }
 
-void session_links_close(struct remote *r)
+void session_index_close(struct remote *r)
 {
         forget_all(&r->links);
         forget_all(&r->messages);
 }
 
-void session_links_put(struct remote *r, const struct session_row *row)
+void session_index_put(struct remote *r, const struct session_row *row)
 {
         struct chat_key chat = { row->adapter, row->channel, row->thread };
         char *key;
@@ -196,7 +194,7 @@ static const struct session_link *find(const struct remote *r, const struct chat
         return link;
 }
 
-bool session_links_has(const struct remote *r, const struct session_row *row)
+bool session_index_has(const struct remote *r, const struct session_row *row)
 {
         const struct session_link *link =
                 find(r, &(struct chat_key){ row->adapter, row->channel, row->thread });
@@ -211,13 +209,13 @@ void remote_linked(struct remote *r, const struct session_row *row)
         bool shown = session_view_wake(r, row, true, true);
 
         /* a channel where a thread may begin for it is not its own before the view knows better */
-        if (shown && !row->thread && r->conf.threads && !session_links_has(r, row))
+        if (shown && !row->thread && r->conf.threads && !session_index_has(r, row))
                 forget(&r->links, row->id);
         else
-                session_links_put(r, row);
+                session_index_put(r, row);
 }
 
-void session_links_add_message(struct remote *r, const struct session_row *row,
+void session_index_add_message(struct remote *r, const struct session_row *row,
                                const struct chat_key *chat, const char *message)
 {
         char *key = message_key(chat->adapter, chat->channel, message);
@@ -227,67 +225,6 @@ void session_links_add_message(struct remote *r, const struct session_row *row,
         if (row->state != SESSION_ENDED)
                 put(&r->messages, key, row->id, row->identity);
         free(key);
-}
-
-int session_link_check(struct store_tx *tx, const struct session_caller *by,
-                       const struct chat_key *chat, struct error *err)
-{
-        /* a thread with an id of its own may be named as a channel */
-        const char *thread = chat->thread ? chat->thread : chat->channel;
-        int64_t taken =
-                by->all ? 0
-                        : session_view_row_count_threads(tx, chat->adapter, thread, by->owner, err);
-
-        if (taken > 0)
-                error_set(err, ERR_CONFLICT, "the thread is that of another key's session");
-        return taken == 0 ? 0 : -1;
-}
-
-static bool same(const char *a, const char *b)
-{
-        return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-int session_link_thread(struct store_tx *tx, int64_t session, const struct chat_key *chat,
-                        char **out, struct error *err)
-{
-        struct session_view_row *view;
-        int rc = session_view_row_get(tx, session, &view, err);
-
-        *out = NULL;
-        /* where it cannot be shown any more, it begins anew */
-        if (rc == 1 && !view->error && same(view->adapter, chat->adapter) &&
-            same(view->channel, chat->channel) && same(view->thread, chat->thread))
-                *out = mem_strdup(view->own_thread);
-        free(view);
-        return rc < 0 ? -1 : 0;
-}
-
-int session_link_write(struct store_tx *tx, struct bus_batch *batch, const struct session_row *row,
-                       const struct chat_key *chat, const char *identity, int64_t now_ms,
-                       struct error *err)
-{
-        struct buf json;
-        int rc = session_row_link(tx, row->id, chat, identity, err);
-
-        if (rc < 0)
-                return -1;
-        buf_init(&json, 0);
-        jsonw_open(&json, '{');
-        jsonw_str(&json, "sessionId", row->session);
-        jsonw_str(&json, "instanceId", chat->adapter);
-        jsonw_str(&json, "channel", chat->channel);
-        jsonw_str(&json, "threadId", chat->thread);
-        jsonw_opt(&json, "identity", identity);
-        jsonw_close(&json, '}');
-        rc = bus_append(tx, batch,
-                        &(struct bus_event){ .type = "session.chat.linked",
-                                             .time_ms = now_ms,
-                                             .trace = row->trace,
-                                             .payload = json.data },
-                        NULL, err);
-        buf_release(&json);
-        return rc < 0 ? -1 : 0;
 }
 
 /* ---- finding ---- */
@@ -306,7 +243,7 @@ static const struct session_link *find_message(const struct remote *r, const str
         return link;
 }
 
-int64_t session_links_find(const struct remote *r, const struct chat_key *chat,
+int64_t session_index_find(const struct remote *r, const struct chat_key *chat,
                            const char *reply_to, const char **owner)
 {
         /* a thread may be linked without its channel, where threads have ids of their own */
@@ -331,5 +268,5 @@ int64_t remote_session_at(const struct remote *r, const struct chat_key *chat)
 {
         const char *owner;
 
-        return session_links_find(r, chat, NULL, &owner);
+        return session_index_find(r, chat, NULL, &owner);
 }
