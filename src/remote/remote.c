@@ -35,8 +35,6 @@ struct remote *remote_open(const struct remote_env *env, const struct remote_con
         struct remote *r = mem_zalloc(sizeof(*r));
 
         r->env = *env;
-        map_init(&r->links);
-        map_init(&r->messages);
         session_expiry_open(r);
         session_progress_open(r);
         session_views_open(r);
@@ -52,6 +50,7 @@ void remote_start(struct remote *r)
 {
         r->started = true;
         session_expiry_look(r);
+        session_index_start(r);
         session_progress_start(r);
         session_views_start(r);
 }
@@ -83,7 +82,7 @@ void remote_close(struct remote *r)
 void remote_get_stats(const struct remote *r, struct remote_stats *out)
 {
         *out = r->stats;
-        out->linked = r->links.count;
+        out->linked = session_index_chats(r);
         out->views = r->views.count;
 }
 

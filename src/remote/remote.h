@@ -5,14 +5,14 @@
  *     people  ──► commands ──► rows ──► poll or stream ──► program, which acknowledges each
  *
  * A program reports with an API key, and what one key reported first is invisible to others. Rows
- * (rows/session_row.h) and journal events are one transaction. Nothing is kept in memory per
- * session but where it is shown (session_index.c).
+ * (rows/session_row.h) and journal events are one transaction. In memory there are the chats of
+ * sessions (session_index.c), and the work on those that have something to show (session_view.h).
  *
  * The journal has, without an adapter: session.TYPE for every event of a program, its payload an
  * object of "sessionId", "content", and if given "toolName", "metadata", "timestamp", "eventId";
- * and session.chat.linked and session.state.archived. With the chat where it was given, if any:
- * session.command.STATE for every step of a command, see session_command.h. Types of programs have
- * no second dot, so they cannot pretend to be ours.
+ * and session.chat.linked, session.approval.expired and session.state.archived. With the chat where
+ * it was given, if any: session.command.STATE for every step of a command, see session_command.h.
+ * Types of programs have no second dot, so they cannot pretend to be ours.
  */
 #ifndef REMOTE_REMOTE_H
 #define REMOTE_REMOTE_H
@@ -81,8 +81,6 @@ void remote_get_stats(const struct remote *r, struct remote_stats *out);
 
 /* ---- where sessions are shown ---- */
 
-/* Of the session that was linked to this chat last and has not ended; 0: none. */
-int64_t remote_session_at(const struct remote *r, const struct chat_key *chat);
 /* After a commit: the session is shown where its row says. Until it has ended, messages there steer
  * it. */
 void remote_linked(struct remote *r, const struct session_row *row);

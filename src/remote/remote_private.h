@@ -33,8 +33,7 @@ struct remote {
 
         struct bus_listener *progress;
 
-        struct map links;    /* of chats; the values are session_link */
-        struct map messages; /* that show a session in a chat without threads; session_link */
+        struct session_index *index;
         /* ---- session_view.c ---- */
         struct map views; /* by the trace of their session */
         struct bus_listener *view_listener;
@@ -50,7 +49,9 @@ void session_progress_open(struct remote *r);
 void session_progress_start(struct remote *r);
 void session_progress_close(struct remote *r);
 
+/* Blocks. */
 int session_index_open(struct remote *r, struct error *err);
+void session_index_start(struct remote *r);
 void session_index_close(struct remote *r);
 void session_views_open(struct remote *r);
 /* Shows what was not shown when the last run ended. */
@@ -67,13 +68,21 @@ void session_index_put(struct remote *r, const struct session_row *row);
 /* Do they? */
 bool session_index_has(const struct remote *r, const struct session_row *row);
 /*
- * As remote_session_at; reply_to: a message there that may show another session, or NULL; *owner:
- * its identity, borrowed, may be NULL.
+ * A reply to this message, in a chat without threads, is about the session. is_root: it is the
+ * first one there.
+ */
+void session_index_add_message(struct remote *r, const struct session_row *row,
+                               const struct chat_key *chat, const char *message, bool is_root);
+/*
+ * The session that a message is about: by what it replies to (reply_to, may be NULL), else the one
+ * that was linked to the chat last and has not ended; 0: none. *owner (owner may be NULL): whose it
+ * is, borrowed; NULL: not said.
  */
 int64_t session_index_find(const struct remote *r, const struct chat_key *chat,
                            const char *reply_to, const char **owner);
-/* A reply to this message, in a chat without threads, is about the session. */
-void session_index_add_message(struct remote *r, const struct session_row *row,
-                               const struct chat_key *chat, const char *message);
+void session_index_forget(struct remote *r, int64_t session);
+/* Forgets those that were pruned, later. */
+void session_index_check(struct remote *r);
+size_t session_index_chats(const struct remote *r);
 
 #endif

@@ -530,8 +530,7 @@ static void on_committed(struct effect *e)
         bus_publish(c->remote->env.bus, &c->batch);
         remote_wake(c->remote);
         if (c->is_gone) /* its chat is an ordinary one again */
-                session_index_put(c->remote,
-                                  &(struct session_row){ .id = c->to, .state = SESSION_ENDED });
+                session_index_forget(c->remote, c->to);
         if (!c->refusal)
                 return;
         buf_init(&text, 0);
@@ -569,7 +568,7 @@ static struct chat_key chat_of(const struct schedule_caller *by)
 static enum remote_part part(struct remote *r, const struct schedule_caller *by)
 {
         struct chat_key chat = chat_of(by);
-        const char *owner;
+        const char *owner = NULL;
         int64_t session = session_index_find(r, &chat, by->reply_to, &owner);
         char *identity;
         bool own;
@@ -627,7 +626,7 @@ static struct effect *command(struct remote *r, const struct schedule_caller *by
                 c->identity = arena_printf(&c->arena, "%s:%s", by->platform, by->sender_id);
         c->edits = r->env.road && (road_abilities(r->env.road, by->adapter) & ADAPTER_EDITS);
         c->may_all = by->is_admin || remote_trusts(r, by->platform, by->sender_id);
-        c->shown_here = session_index_find(r, &chat, by->reply_to, &(const char *){ NULL });
+        c->shown_here = session_index_find(r, &chat, by->reply_to, NULL);
         c->now_ms = clock_wall_ms();
         /* the daemon may have been down: it counts from when it was written */
         c->expires_ms = (in->time_ms > c->now_ms - OLD_MS && in->time_ms < c->now_ms ? in->time_ms

@@ -10,11 +10,7 @@
 int session_link_check(struct store_tx *tx, const struct session_caller *by,
                        const struct chat_key *chat, struct error *err)
 {
-        /* a thread with an id of its own may be named as a channel */
-        const char *thread = chat->thread ? chat->thread : chat->channel;
-        int64_t taken =
-                by->all ? 0
-                        : session_view_row_count_threads(tx, chat->adapter, thread, by->owner, err);
+        int64_t taken = by->all ? 0 : session_view_row_count_threads(tx, chat, by->owner, err);
 
         if (taken > 0)
                 error_set(err, ERR_CONFLICT, "the thread is that of another key's session");

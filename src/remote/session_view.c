@@ -173,8 +173,9 @@ static void publish(struct session_view *v)
                 session_index_put(r, round->session);
         }
         for (size_t i = 0; i < round->message_count; i++) {
-                session_index_add_message(r, round->session, &chat, round->messages[i]);
-                free(round->messages[i]);
+                session_index_add_message(r, round->session, &chat, round->messages[i].id,
+                                          round->messages[i].is_root);
+                free(round->messages[i].id);
         }
         round->message_count = 0;
         round->changed = round->links = round->claims = round->linked = round->settles = false;

@@ -103,7 +103,10 @@ struct view_round {
         struct view_person person;
         struct view_account accounts[VIEW_ACCOUNTS]; /* theirs */
         size_t account_count;
-        char *messages[VIEW_MESSAGES]; /* ids of messages in a chat without threads */
+        struct {
+                char *id;
+                bool is_root;
+        } messages[VIEW_MESSAGES]; /* in a chat without threads */
         size_t message_count;
         /* what is done */
         enum chat_threads threads;

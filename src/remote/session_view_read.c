@@ -221,8 +221,10 @@ static int read_message(struct store_tx *tx, struct view_round *v, int64_t id, s
                 return -1;
         if (d && d->state == DELIVERY_SENT && d->kind == DELIVER_SEND && d->platform_id &&
             same(d->trace, v->session->trace) && same(d->adapter, v->row.adapter) &&
-            same(d->channel, v->row.channel))
-                v->messages[v->message_count++] = mem_strdup(d->platform_id);
+            same(d->channel, v->row.channel)) {
+                v->messages[v->message_count].id = mem_strdup(d->platform_id);
+                v->messages[v->message_count++].is_root = d->id == v->row.root;
+        }
         free(d);
         return 0;
 }
@@ -502,7 +504,8 @@ int view_write(struct store_tx *tx, void *arg, struct error *err)
                             &(struct session_message_row){ .session = v->row.session,
                                                            .adapter = v->row.adapter,
                                                            .channel = v->row.channel,
-                                                           .message = v->messages[i],
+                                                           .message = v->messages[i].id,
+                                                           .is_root = v->messages[i].is_root,
                                                            .created_ms = v->now_ms },
                             err) < 0)
                         return -1;
@@ -517,7 +520,7 @@ void view_round_free(struct view_round *v)
         for (size_t i = 0; i < v->approval_count; i++)
                 free(v->approvals[i].row);
         for (size_t i = 0; i < v->message_count; i++)
-                free(v->messages[i]);
+                free(v->messages[i].id);
         bus_batch_release(&v->batch);
         arena_release(&v->arena);
         free(v->session);

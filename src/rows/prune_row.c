@@ -16,6 +16,11 @@
 #define OLDEST_ENDED(table)     OLDEST(table, "id", "created_ms", "ended_ms", "max(id)")
 #define OLDEST_LINES(table, id) OLDEST(table, id, "time_ms", "time_ms", "max(" id ") + 1")
 
+/* What it has is deleted before it, and its commands when they are old. */
+#define IS_OLD_SESSION                                                          \
+        "s.last_event_ms < ?1 AND s.last_event_ms < ?2 AND s.state <> 'active'" \
+        " AND NOT EXISTS (SELECT 1 FROM session_commands WHERE session = s.id)"
+
 static const char *const statements[] = {
         [PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE delivery IN " OLDEST_ENDED("deliveries"),
         [PRUNE_DELIVERIES] = "DELETE FROM deliveries WHERE id IN " OLDEST_ENDED("deliveries"),
@@ -39,19 +44,18 @@ static const char *const statements[] = {
         [PRUNE_SESSION_APPROVALS] =
                 "DELETE FROM session_approvals WHERE id IN (SELECT id FROM session_approvals"
                 " WHERE created_ms < ?1 AND created_ms < ?2 ORDER BY created_ms LIMIT 1000)",
-        [PRUNE_SESSIONS] =
-                "DELETE FROM sessions WHERE id IN (SELECT s.id FROM sessions AS s"
-                " WHERE s.last_event_ms < ?1 AND s.last_event_ms < ?2 AND s.state <> 'active'"
-                " AND NOT EXISTS (SELECT 1 FROM session_commands WHERE session = s.id)"
-                " ORDER BY s.last_event_ms LIMIT 1000)",
         [PRUNE_SESSION_VIEWS] =
-                "DELETE FROM session_views WHERE session IN (SELECT v.session"
-                " FROM session_views AS v WHERE v.used_ms < ?1 AND v.used_ms < ?2"
-                " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = v.session) LIMIT 1000)",
+                "DELETE FROM session_views WHERE session IN (SELECT v.session FROM sessions AS s"
+                " JOIN session_views AS v ON v.session = s.id WHERE " IS_OLD_SESSION " LIMIT 1000)",
         [PRUNE_SESSION_MESSAGES] =
-                "DELETE FROM session_messages WHERE id IN (SELECT m.id FROM session_messages AS m"
-                " WHERE m.created_ms < ?1 AND m.created_ms < ?2"
-                " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = m.session) LIMIT 1000)",
+                "DELETE FROM session_messages WHERE id IN (SELECT m.id FROM sessions AS s"
+                " JOIN session_messages AS m ON m.session = s.id WHERE " IS_OLD_SESSION
+                " LIMIT 1000)",
+        [PRUNE_SESSIONS] = "DELETE FROM sessions WHERE id IN (SELECT s.id FROM sessions AS s"
+                           " WHERE " IS_OLD_SESSION
+                           " AND NOT EXISTS (SELECT 1 FROM session_views WHERE session = s.id)"
+                           " AND NOT EXISTS (SELECT 1 FROM session_messages WHERE session = s.id)"
+                           " ORDER BY s.last_event_ms LIMIT 1000)",
         [PRUNE_AGENT_SESSIONS] =
                 "DELETE FROM agent_sessions WHERE id IN (SELECT id FROM agent_sessions"
                 " WHERE used_ms < ?1 AND used_ms < ?2 ORDER BY used_ms LIMIT 1000)",

@@ -8,7 +8,7 @@
 
 #define PRUNE_ROWS 1000 /* per call */
 
-/* In this order: attempts are found through their deliveries. */
+/* In this order: attempts are found through their deliveries, what sessions have through these. */
 enum prune_table {
         PRUNE_ATTEMPTS,
         PRUNE_DELIVERIES,
@@ -21,9 +21,9 @@ enum prune_table {
         PRUNE_SCHEDULES,
         PRUNE_SESSION_COMMANDS,
         PRUNE_SESSION_APPROVALS,
-        PRUNE_SESSIONS,
         PRUNE_SESSION_VIEWS,
         PRUNE_SESSION_MESSAGES,
+        PRUNE_SESSIONS,
         PRUNE_AGENT_SESSIONS,
         PRUNE_A2A_TURNS,
         PRUNE_TABLES,

@@ -318,8 +318,6 @@ const struct store_migration schema_steps[] = {
           " cost_microusd BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL,"
           " last_event_ms BIGINT NOT NULL, ended_ms BIGINT);"
           "CREATE INDEX sessions_quiet ON sessions(last_event_ms) WHERE state = 'active';"
-          "CREATE INDEX sessions_chat ON sessions(adapter, channel) WHERE adapter IS NOT NULL;"
-          "CREATE INDEX sessions_owner ON sessions(owner, id);"
           "CREATE INDEX sessions_old ON sessions(last_event_ms) WHERE state <> 'active';"
           "CREATE TABLE session_commands("
           " id AUTOKEY, command TEXT NOT NULL UNIQUE, session BIGINT NOT NULL,"
@@ -357,10 +355,12 @@ const struct store_migration schema_steps[] = {
           " page BIGINT NOT NULL DEFAULT 0, page_from BIGINT NOT NULL DEFAULT 0,"
           " shown_seq BIGINT NOT NULL DEFAULT 0, last BIGINT NOT NULL DEFAULT 0,"
           " failures BIGINT NOT NULL DEFAULT 0, error TEXT, used_ms BIGINT NOT NULL);"
+          "CREATE INDEX session_views_thread ON session_views(own_thread)"
+          " WHERE own_thread IS NOT NULL;"
           /* messages that show a session where it has no thread: a reply to one steers it */
           "CREATE TABLE session_messages("
           " id AUTOKEY, session BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
-          " message TEXT NOT NULL, created_ms BIGINT NOT NULL,"
+          " message TEXT NOT NULL, root BIGINT NOT NULL, created_ms BIGINT NOT NULL,"
           " UNIQUE (adapter, channel, message));"
           "CREATE INDEX session_messages_session ON session_messages(session, id);"
           /* the events of one session (stream 4), in order */

@@ -134,6 +134,16 @@ int session_row_get(struct store_tx *tx, int64_t id, struct session_row **out, s
         return take(sql_query(tx, SELECT_SESSIONS " WHERE id = ?1", SQL_INT(id)), out, err);
 }
 
+int session_row_exists(struct store_tx *tx, int64_t id, struct error *err)
+{
+        int64_t n;
+
+        if (sql_number(tx, 0, &n, err, "SELECT count(*) FROM sessions WHERE id = ?1", SQL_INT(id)) <
+            0)
+                return -1;
+        return n > 0;
+}
+
 int session_row_find(struct store_tx *tx, const char *session, struct session_row **out,
                      struct error *err)
 {

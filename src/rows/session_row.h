@@ -39,6 +39,8 @@ struct session_row {
 int session_row_insert(struct store_tx *tx, const struct session_row *row, int64_t *id,
                        struct error *err);
 int session_row_get(struct store_tx *tx, int64_t id, struct session_row **out, struct error *err);
+/* 1; 0: it was pruned; -1. */
+int session_row_exists(struct store_tx *tx, int64_t id, struct error *err);
 /* By the program's id. */
 int session_row_find(struct store_tx *tx, const char *session, struct session_row **out,
                      struct error *err);

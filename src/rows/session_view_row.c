@@ -65,7 +65,7 @@ int session_view_row_put(struct store_tx *tx, const struct session_view_row *row
                 SQL_TEXT(row->named), SQL_INT(row->renamed_ms), SQL_INT(row->page_shown));
 }
 
-int64_t session_view_row_count_threads(struct store_tx *tx, const char *adapter, const char *thread,
+int64_t session_view_row_count_threads(struct store_tx *tx, const struct chat_key *chat,
                                        int64_t owner, struct error *err)
 {
         int64_t n;
@@ -73,8 +73,10 @@ int64_t session_view_row_count_threads(struct store_tx *tx, const char *adapter,
         if (sql_number(tx, 0, &n, err,
                        "SELECT count(*) FROM session_views AS v JOIN sessions AS s"
                        " ON s.id = v.session WHERE v.own_thread = ?1 AND v.adapter = ?2"
-                       " AND s.owner <> ?3 AND s.state <> 'ended'",
-                       SQL_TEXT(thread), SQL_TEXT(adapter), SQL_INT(owner)) < 0)
+                       " AND (v.channel = ?3 OR v.own_thread = ?3)"
+                       " AND s.owner <> ?4 AND s.state <> 'ended'",
+                       SQL_TEXT(chat->thread ? chat->thread : chat->channel),
+                       SQL_TEXT(chat->adapter), SQL_TEXT(chat->channel), SQL_INT(owner)) < 0)
                 return -1;
         return n;
 }
@@ -102,26 +104,29 @@ int session_message_row_insert(struct store_tx *tx, const struct session_message
                                struct error *err)
 {
         if (sql_exec(tx, err,
-                     "INSERT INTO session_messages(session, adapter, channel, message, created_ms)"
-                     " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+                     "INSERT INTO session_messages(session, adapter, channel, message, root,"
+                     " created_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
                      SQL_INT(row->session), SQL_TEXT(row->adapter), SQL_TEXT(row->channel),
-                     SQL_TEXT(row->message), SQL_INT(row->created_ms)) < 0)
+                     SQL_TEXT(row->message), SQL_INT(row->is_root), SQL_INT(row->created_ms)) < 0)
                 return -1;
         return sql_exec(tx, err,
                         "DELETE FROM session_messages WHERE session = ?1 AND id <="
                         " (SELECT id FROM session_messages WHERE session = ?1"
-                        " ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+                        " ORDER BY id DESC LIMIT 1 OFFSET ?2)"
+                        " AND id <> (SELECT coalesce(max(id), 0) FROM session_messages"
+                        " WHERE session = ?1 AND root = 1)",
                         SQL_INT(row->session), SQL_INT(SESSION_MESSAGES_KEPT));
 }
 
 struct store_stmt *session_message_row_list(struct store_tx *tx, int64_t limit)
 {
         return sql_query(tx,
-                         "SELECT m.session, m.adapter, m.channel, m.message, s.identity,"
-                         " m.created_ms"
+                         "SELECT m.session, m.adapter, m.channel, m.message, m.root, m.created_ms,"
+                         " s.identity, CASE WHEN s.state = 'ended' THEN 1 ELSE 0 END"
                          " FROM session_messages AS m JOIN sessions AS s ON s.id = m.session"
-                         " WHERE s.state <> 'ended' ORDER BY m.id DESC LIMIT ?1",
-                         SQL_INT(limit));
+                         " WHERE m.id >= coalesce((SELECT id FROM session_messages"
+                         " ORDER BY id DESC LIMIT 1 OFFSET ?1), 0) ORDER BY m.id",
+                         SQL_INT(limit - 1));
 }
 
 int session_message_row_next(struct store_stmt *s, struct session_message_row *out,
@@ -131,7 +136,8 @@ int session_message_row_next(struct store_stmt *s, struct session_message_row *o
 
         if (rc == 1)
                 sql_read(s, OUT_INT(&out->session), OUT_TEXT(&out->adapter),
-                         OUT_TEXT(&out->channel), OUT_TEXT(&out->message), OUT_TEXT(&out->identity),
-                         OUT_INT(&out->created_ms));
+                         OUT_TEXT(&out->channel), OUT_TEXT(&out->message), OUT_BOOL(&out->is_root),
+                         OUT_INT(&out->created_ms), OUT_TEXT(&out->identity),
+                         OUT_BOOL(&out->has_ended));
         return rc;
 }

@@ -35,8 +35,11 @@ int session_view_row_get(struct store_tx *tx, int64_t session, struct session_vi
 /* Adds or replaces it. */
 int session_view_row_put(struct store_tx *tx, const struct session_view_row *row,
                          struct error *err);
-/* Threads of this name that were begun for other owners' sessions that have not ended; -1. */
-int64_t session_view_row_count_threads(struct store_tx *tx, const char *adapter, const char *thread,
+/*
+ * Sessions of other owners that have not ended, and for which this thread was begun; -1. Without a
+ * thread it may be one that is named as a channel, because it has an id of its own.
+ */
+int64_t session_view_row_count_threads(struct store_tx *tx, const struct chat_key *chat,
                                        int64_t owner, struct error *err);
 /*
  * Sessions with an event or a question since then, at most `limit`, newest first: their numbers, as
@@ -52,18 +55,21 @@ int session_view_row_next(struct store_stmt *s, struct session_view_recent *out,
 
 /* ---- messages that show a session in a chat where it has no thread ---- */
 
-#define SESSION_MESSAGES_KEPT 64 /* of a session, the newest */
+#define SESSION_MESSAGES_KEPT 64 /* of a session, the newest, besides its first message */
 
 struct session_message_row {
         int64_t session;
         const char *adapter, *channel, *message; /* the platform's ids */
-        const char *identity;                    /* whose session it is; not inserted */
+        bool is_root;                            /* the first message, which says how it is */
         int64_t created_ms;
+        /* of the session, not inserted */
+        const char *identity;
+        bool has_ended;
 };
 /* Also forgets the oldest of the session that are too many. One that is known stays. */
 int session_message_row_insert(struct store_tx *tx, const struct session_message_row *row,
                                struct error *err);
-/* Of sessions that have not ended, newest first. */
+/* The newest ones of all sessions, oldest first. */
 struct store_stmt *session_message_row_list(struct store_tx *tx, int64_t limit);
 int session_message_row_next(struct store_stmt *s, struct session_message_row *out,
                              struct error *err);

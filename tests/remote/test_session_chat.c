@@ -326,7 +326,8 @@ static void a_message_for_a_session_that_is_gone_is_not_swallowed(void **state)
         rig_update(w->g, "sessions SET id = 1000", 0, 0); /* as pruning does */
         say(w, OWNER, "9", "go left");
         ASSERT_SAID(w, "That was not passed on");
-        assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "9", NULL }), 0);
+        assert_int_equal(
+                session_index_find(w->r, &(struct chat_key){ ADAPTER, "9", NULL }, NULL, NULL), 0);
 }
 
 static int name_oddly(struct store_tx *tx, void *arg, struct error *err)

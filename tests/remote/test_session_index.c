@@ -11,7 +11,9 @@
 
 #include "../lib/bus_rig.h"
 #include "base/mem.h"
-#include "remote/remote.h"
+#include "remote/remote_private.h"
+#include "rows/prune_row.h"
+#include "rows/session_view_row.h"
 
 static int64_t person_of(void *arg, const char *platform, const char *user)
 {
@@ -40,7 +42,25 @@ static int64_t at(const struct remote *r, const char *channel, const char *threa
 {
         struct chat_key chat = { "dc", channel, thread };
 
-        return remote_session_at(r, &chat);
+        return session_index_find(r, &chat, NULL, NULL);
+}
+
+static int64_t reply(const struct remote *r, unsigned message)
+{
+        struct chat_key chat = { "dc", "7", NULL };
+        char id[20];
+
+        snprintf(id, sizeof(id), "%u", message);
+        return session_index_find(r, &chat, id, NULL);
+}
+
+static void show(struct remote *r, const struct session_row *row, unsigned message, bool is_root)
+{
+        struct chat_key chat = { "dc", "7", NULL };
+        char id[20];
+
+        snprintf(id, sizeof(id), "%u", message);
+        session_index_add_message(r, row, &chat, id, is_root);
 }
 
 static void a_thread_is_found_with_and_without_its_channel(void **state)
@@ -144,6 +164,84 @@ static void links_are_known_after_a_restart(void **state)
         remote_close(r);
 }
 
+static void a_reply_finds_its_session_by_the_first_and_the_newest_messages(void **state)
+{
+        struct remote *r = open_remote(*state, NULL, 0);
+        struct session_row row = { .id = 1, .identity = "discord:42" };
+        struct session_row other = { .id = 2 };
+        const char *owner;
+        unsigned last = SESSION_MESSAGES_KEPT + 10;
+
+        show(r, &other, 1000, false);
+        for (unsigned i = 1; i <= last; i++) {
+                show(r, &row, i, i == 2);
+                show(r, &row, i, i == 2); /* known */
+        }
+        for (unsigned i = 1; i <= last; i++)
+                assert_int_equal(reply(r, i), i == 2 || i > last - SESSION_MESSAGES_KEPT);
+        assert_int_equal(reply(r, 1000), 2);
+        session_index_find(r, &(struct chat_key){ "dc", "7", NULL }, "2", &owner);
+        assert_string_equal(owner, "discord:42");
+        remote_close(r);
+}
+
+static void messages_are_known_when_their_session_goes_on(void **state)
+{
+        struct remote *r = open_remote(*state, NULL, 0);
+        struct session_row row = { .id = 1, .adapter = "dc", .channel = "7" };
+
+        remote_linked(r, &row);
+        show(r, &row, 1, true);
+        row.state = SESSION_ENDED;
+        session_index_put(r, &row);
+        assert_int_equal(reply(r, 1), 0);
+        row.state = SESSION_ACTIVE;
+        row.adapter = NULL;
+        session_index_put(r, &row);
+        assert_int_equal(reply(r, 1), 1);
+        assert_int_equal(at(r, "7", NULL), 0);
+        remote_close(r);
+}
+
+#define MANY 1000 /* sessions, with more messages than are kept of all */
+
+static void messages_of_the_session_shown_longest_ago_go_first(void **state)
+{
+        struct remote *r = open_remote(*state, NULL, 0);
+
+        for (unsigned i = 0; i < MANY * SESSION_MESSAGES_KEPT; i++)
+                show(r, &(struct session_row){ .id = 1 + i / SESSION_MESSAGES_KEPT }, i, false);
+        assert_int_equal(reply(r, 0), 0);
+        assert_int_equal(reply(r, MANY * SESSION_MESSAGES_KEPT - 1), MANY);
+        assert_int_equal(reply(r, MANY * SESSION_MESSAGES_KEPT / 2), 1 + MANY / 2);
+        remote_close(r);
+}
+
+static int prune_row(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return prune_row_delete(tx, PRUNE_SESSIONS, 9000, 9000, err) > 0 ? 0 : -1;
+}
+
+static void sessions_that_were_pruned_are_forgotten(void **state)
+{
+        struct bus_rig *rig = *state;
+        struct remote *r;
+
+        assert_int_equal(store_write_now(rig->store, write_rows, NULL, NULL), 0);
+        r = open_remote(rig, NULL, 0);
+        show(r, &(struct session_row){ .id = 2 }, 1, true);
+        assert_int_equal(store_write_now(rig->store, prune_row, NULL, NULL), 0);
+        session_index_check(r);
+        while (r->writes > 0)
+                loop_step(rig->loop, true);
+        assert_int_equal(at(r, "a", NULL), 1); /* is active */
+        assert_int_equal(at(r, "b", NULL), 0);
+        assert_int_equal(reply(r, 1), 0);
+        assert_int_equal(session_index_chats(r), 1);
+        remote_close(r);
+}
+
 static void accounts_and_persons_are_trusted(void **state)
 {
         char account[] = "telegram:7", person[] = "per-3";
@@ -170,6 +268,15 @@ int main(void)
                                                 bus_rig_setup, bus_rig_teardown),
                 cmocka_unit_test_setup_teardown(links_are_known_after_a_restart, bus_rig_setup,
                                                 bus_rig_teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_reply_finds_its_session_by_the_first_and_the_newest_messages,
+                        bus_rig_setup, bus_rig_teardown),
+                cmocka_unit_test_setup_teardown(messages_are_known_when_their_session_goes_on,
+                                                bus_rig_setup, bus_rig_teardown),
+                cmocka_unit_test_setup_teardown(messages_of_the_session_shown_longest_ago_go_first,
+                                                bus_rig_setup, bus_rig_teardown),
+                cmocka_unit_test_setup_teardown(sessions_that_were_pruned_are_forgotten,
+                                                bus_rig_setup, bus_rig_teardown),
                 cmocka_unit_test_setup_teardown(accounts_and_persons_are_trusted, bus_rig_setup,
                                                 bus_rig_teardown),
         };

@@ -256,8 +256,10 @@ static void a_session_gets_a_thread_at_its_first_message(void **state)
                        "send[p2] 🛠️ Tool Execution: bash\n");
         assert_string_equal(rig_text(w->g, "adapter || channel || thread FROM sessions"),
                             "cardscp2");
-        assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "c", "p2" }), 1);
-        assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "c", NULL }), 0);
+        assert_int_equal(
+                session_index_find(w->r, &(struct chat_key){ ADAPTER, "c", "p2" }, NULL, NULL), 1);
+        assert_int_equal(
+                session_index_find(w->r, &(struct chat_key){ ADAPTER, "c", NULL }, NULL, NULL), 0);
         assert_int_equal(rig_count(w->g, "journal WHERE type = 'session.chat.linked'"), 1);
 }
 
@@ -275,7 +277,6 @@ static void a_forum_gets_a_topic_first(void **state)
 static void without_threads_a_reply_says_which_session_is_meant(void **state)
 {
         struct world *w = *state;
-        const char *owner;
         struct chat_key chat = { ADAPTER, "c", NULL };
 
         w->g->threads = CHAT_NO_THREADS;
@@ -285,15 +286,25 @@ static void without_threads_a_reply_says_which_session_is_meant(void **state)
         report(w, "t", "session_start", START);
         ASSERT_SEEN(w, "send 💻 fix it\n");
         /* the chat itself belongs to nobody */
-        assert_int_equal(session_index_find(w->r, &chat, NULL, &owner), 0);
-        assert_int_equal(session_index_find(w->r, &chat, "p1", &owner), 1);
-        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 1);
-        assert_int_equal(session_index_find(w->r, &chat, "p3", &owner), 2);
+        assert_int_equal(session_index_find(w->r, &chat, NULL, NULL), 0);
+        assert_int_equal(session_index_find(w->r, &chat, "p1", NULL), 1);
+        assert_int_equal(session_index_find(w->r, &chat, "p2", NULL), 1);
+        assert_int_equal(session_index_find(w->r, &chat, "p3", NULL), 2);
         restart(w);
-        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 1);
-        report(w, "s", "session_end", "");
-        settle(w);
-        assert_int_equal(session_index_find(w->r, &chat, "p2", &owner), 0);
+        assert_int_equal(session_index_find(w->r, &chat, "p2", NULL), 1);
+        for (int i = 0; i < 2; i++) { /* it goes on, at once and after a restart */
+                report(w, "s", "session_end", "");
+                settle(w);
+                assert_int_equal(session_index_find(w->r, &chat, "p2", NULL), 0);
+                if (i == 1)
+                        restart(w);
+                report(w, "s", "session_start", START);
+                settle(w);
+                assert_int_equal(session_index_find(w->r, &chat, "p2", NULL), 1);
+                assert_int_equal(session_index_find(w->r, &chat, "p1", NULL), 1);
+        }
+        assert_string_equal(rig_list(w->g, "message FROM session_messages WHERE root = 1"),
+                            "p1, p3");
 }
 
 static void a_kill_before_the_messages_are_known_forgets_none(void **state)

@@ -288,15 +288,10 @@ static int keep_view(struct store_tx *tx, void *arg, struct error *err)
         assert_int_equal(session_view_row_next(s, &recent, err), 1);
         assert_int_equal(recent.session, in.session);
         rows_end(s);
-        /* it stays as long as its session does */
-        assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_VIEWS, 100, 1000, err), 0);
-        in.session = 99;
-        session_view_row_put(tx, &in, err);
-        assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_VIEWS, 100, 1000, err), 1);
         return 0;
 }
 
-static void a_view_is_replaced_and_pruned_with_its_session(void **state)
+static void a_view_is_replaced(void **state)
 {
         rows_rig_run(*state, keep_view);
 }
@@ -311,26 +306,50 @@ static int keep_messages(struct store_tx *tx, void *arg, struct error *err)
                                    out;
         struct store_stmt *s;
         char id[20];
-        size_t n = 0;
+        int n = 0;
 
         (void)arg;
         in.message = id;
-        for (int i = 1; i <= SESSION_MESSAGES_KEPT + 3; i++) {
+        for (int i = 1; i <= SESSION_MESSAGES_KEPT + 10; i++) {
                 snprintf(id, sizeof(id), "%d", i);
+                in.is_root = i == 2 || i == 4;
                 session_message_row_insert(tx, &in, err);
                 session_message_row_insert(tx, &in, err); /* known */
         }
         s = session_message_row_list(tx, 1000);
-        while (session_message_row_next(s, &out, err) == 1)
-                if (n++ == 0)
-                        assert_string_equal(out.message, id);
-        assert_int_equal(n, SESSION_MESSAGES_KEPT);
+        while (session_message_row_next(s, &out, err) == 1) {
+                assert_int_equal(strtol(out.message, NULL, 10), n == 0 ? 4 : n + 10);
+                assert_int_equal(out.is_root, n == 0);
+                n++;
+        }
+        assert_int_equal(n, SESSION_MESSAGES_KEPT + 1);
+        s = session_message_row_list(tx, 1);
+        assert_int_equal(session_message_row_next(s, &out, err), 1);
+        assert_string_equal(out.message, id);
+        assert_false(out.has_ended);
+        rows_end(s);
         return 0;
 }
 
-static void the_newest_messages_of_a_session_are_kept(void **state)
+static void the_first_and_the_newest_messages_of_a_session_are_kept(void **state)
 {
         rows_rig_run(*state, keep_messages);
+}
+
+/* In a chat, with a message. */
+static void show(struct store_tx *tx, int64_t session, const char *message)
+{
+        const struct session_view_row view = {
+                .session = session, .adapter = "tg", .channel = "42", .used_ms = 1
+        };
+        const struct session_message_row in = { .session = session,
+                                                .adapter = "tg",
+                                                .channel = "42",
+                                                .message = message,
+                                                .created_ms = 1 };
+
+        session_view_row_put(tx, &view, NULL);
+        session_message_row_insert(tx, &in, NULL);
 }
 
 static int prune(struct store_tx *tx, void *arg, struct error *err)
@@ -341,15 +360,23 @@ static int prune(struct store_tx *tx, void *arg, struct error *err)
 
         (void)arg;
         ended.state = SESSION_ENDED;
-        add(tx, &active, 1);
+        show(tx, add(tx, &active, 1), "1");
         old.session = add(tx, &ended, 1);
+        show(tx, old.session, "2");
         session_command_row_insert(tx, &old, &id, err);
-        assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_COMMANDS, 9000, 9000, err), 0);
-        assert_int_equal(prune_row_delete(tx, PRUNE_SESSIONS, 9000, 9000, err), 0);
+        for (enum prune_table t = PRUNE_SESSION_COMMANDS; t <= PRUNE_SESSIONS; t++)
+                assert_int_equal(prune_row_delete(tx, t, 9000, 9000, err), 0);
         session_command_row_move(tx, id, SESSION_COMMAND_QUEUED, SESSION_COMMAND_EXPIRED, NULL,
                                  NULL, 6, err);
         assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_COMMANDS, 9000, 9000, err), 1);
+        /* what belongs to it goes first */
+        assert_int_equal(prune_row_delete(tx, PRUNE_SESSIONS, 9000, 9000, err), 0);
+        assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_VIEWS, 9000, 9000, err), 1);
+        assert_int_equal(prune_row_delete(tx, PRUNE_SESSIONS, 9000, 9000, err), 0);
+        assert_int_equal(prune_row_delete(tx, PRUNE_SESSION_MESSAGES, 9000, 9000, err), 1);
         assert_int_equal(prune_row_delete(tx, PRUNE_SESSIONS, 9000, 9000, err), 1);
+        for (enum prune_table t = PRUNE_SESSION_COMMANDS; t <= PRUNE_SESSIONS; t++)
+                assert_int_equal(prune_row_delete(tx, t, 9000, 9000, err), 0);
         return 0;
 }
 
@@ -365,8 +392,8 @@ int main(void)
                 ROWS_RIG_CASE(a_command_takes_each_step_once),
                 ROWS_RIG_CASE(an_approval_is_decided_once),
                 ROWS_RIG_CASE(an_approval_is_behind_until_its_message_says_what_it_is),
-                ROWS_RIG_CASE(a_view_is_replaced_and_pruned_with_its_session),
-                ROWS_RIG_CASE(the_newest_messages_of_a_session_are_kept),
+                ROWS_RIG_CASE(a_view_is_replaced),
+                ROWS_RIG_CASE(the_first_and_the_newest_messages_of_a_session_are_kept),
                 ROWS_RIG_CASE(old_sessions_go_and_active_ones_stay),
         };
 
