@@ -4,6 +4,7 @@
  *     session_event.c    reads the events of a program
  *     session_intake.c   stores them
  *     session_command.c  queues and acknowledges commands
+ *     session_journal.h  what we say of a session in the journal
  *     session_expiry.c   one timer: stale commands expire, quiet sessions are archived
  *     session_link.h     shows a session in a chat
  *     session_index.c    which chat shows which session

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "remote/session_journal.h"
 
 #define SUPERSEDE_MAX 100 /* queued commands looked at */
 
@@ -22,16 +23,16 @@ static int journal(struct store_tx *tx, struct bus_batch *batch, const struct se
                    const struct session_command_row *row, enum session_command_state state,
                    const char *error, int64_t now_ms, struct error *err)
 {
-        char type[40], id[32];
+        char type[40];
+        struct bus_event e = { .type = type,
+                               .time_ms = now_ms,
+                               .adapter = row->adapter,
+                               .channel = row->channel,
+                               .thread = row->thread };
         struct buf json;
-        int rc;
 
         snprintf(type, sizeof(type), "session.command.%s", session_command_state_name(state));
-        snprintf(id, sizeof(id), "ses-%lld", (long long)session->id);
-        buf_init(&json, 0);
-        jsonw_open(&json, '{');
-        jsonw_str(&json, "sessionId", session->session);
-        jsonw_str(&json, "session", id);
+        session_journal_begin(&json, session);
         jsonw_str(&json, "commandId", row->command);
         jsonw_str(&json, "action", session_action_name(row->action));
         jsonw_str(&json, "content", row->content);
@@ -43,18 +44,7 @@ static int journal(struct store_tx *tx, struct bus_batch *batch, const struct se
         jsonw_opt(&json, "decision", row->decision);
         jsonw_opt(&json, "reason", row->reason);
         jsonw_opt(&json, "error", error);
-        jsonw_close(&json, '}');
-        rc = bus_append(tx, batch,
-                        &(struct bus_event){ .type = type,
-                                             .time_ms = now_ms,
-                                             .adapter = row->adapter,
-                                             .channel = row->channel,
-                                             .thread = row->thread,
-                                             .trace = session->trace,
-                                             .payload = json.data },
-                        NULL, err);
-        buf_release(&json);
-        return rc < 0 ? -1 : 0;
+        return session_journal_end(tx, batch, session, &e, &json, err);
 }
 
 /* Guarded and journaled. 1; 0: it is not in that state any more; -1. */

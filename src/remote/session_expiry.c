@@ -4,15 +4,14 @@
  * A look is one transaction: commands that nobody fetched in time expire, so do questions whose
  * program does not say what became of them, and sessions without an event for long are archived.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "remote/remote_private.h"
 #include "remote/session_command.h"
+#include "remote/session_journal.h"
 
 #define TAKE_MAX 100 /* of each per look */
 #define RETRY_MS 5000
@@ -23,7 +22,7 @@ struct look {
         struct remote *remote;
         int64_t now_ms, archive_ms;
         /* results */
-        size_t expired, archived;
+        size_t expired;
         int64_t first_ms; /* when the next is due; 0: nothing is */
         struct bus_batch batch;
 };
@@ -51,9 +50,9 @@ static int expire_question(struct store_tx *tx, struct look *l,
                            const struct session_approval_row *a, struct error *err)
 {
         const char *decision = a->fallback ? a->fallback : "deny";
+        struct bus_event e = { .type = "session.approval.expired", .time_ms = l->now_ms };
         struct session_row *session;
         struct buf json;
-        char id[32];
         int rc = session_row_get(tx, a->session, &session, err);
 
         if (rc < 0 ||
@@ -63,21 +62,10 @@ static int expire_question(struct store_tx *tx, struct look *l,
         }
         if (!session)
                 return 0;
-        snprintf(id, sizeof(id), "ses-%lld", (long long)a->session);
-        buf_init(&json, 0);
-        jsonw_open(&json, '{');
-        jsonw_str(&json, "sessionId", session->session);
-        jsonw_str(&json, "session", id);
+        session_journal_begin(&json, session);
         jsonw_str(&json, "approvalId", a->approval);
         jsonw_str(&json, "decision", decision);
-        jsonw_close(&json, '}');
-        rc = bus_append(tx, &l->batch,
-                        &(struct bus_event){ .type = "session.approval.expired",
-                                             .time_ms = l->now_ms,
-                                             .trace = session->trace,
-                                             .payload = json.data },
-                        NULL, err);
-        buf_release(&json);
+        rc = session_journal_end(tx, &l->batch, session, &e, &json, err);
         free(session);
         return rc;
 }
@@ -102,27 +90,14 @@ static int expire_questions(struct store_tx *tx, struct look *l, struct error *e
 static int archive_one(struct store_tx *tx, struct look *l, const struct session_row *row,
                        struct error *err)
 {
+        struct bus_event e = { .type = "session.state.archived", .time_ms = l->now_ms };
         int rc = session_row_archive(tx, row->id, l->now_ms - l->archive_ms, err);
-        char id[32];
         struct buf json;
 
         if (rc != 1)
                 return rc;
-        snprintf(id, sizeof(id), "ses-%lld", (long long)row->id);
-        buf_init(&json, 0);
-        jsonw_open(&json, '{');
-        jsonw_str(&json, "sessionId", row->session);
-        jsonw_str(&json, "session", id);
-        jsonw_close(&json, '}');
-        rc = bus_append(tx, &l->batch,
-                        &(struct bus_event){ .type = "session.state.archived",
-                                             .time_ms = l->now_ms,
-                                             .trace = row->trace,
-                                             .payload = json.data },
-                        NULL, err);
-        buf_release(&json);
-        l->archived++;
-        return rc;
+        session_journal_begin(&json, row);
+        return session_journal_end(tx, &l->batch, row, &e, &json, err);
 }
 
 static int archive(struct store_tx *tx, struct look *l, struct error *err)
@@ -148,7 +123,7 @@ static int write_look(struct store_tx *tx, void *arg, struct error *err)
         int64_t quiet_ms, asked_ms;
 
         bus_batch_reset(&l->batch);
-        l->expired = l->archived = 0;
+        l->expired = 0;
         if (expire(tx, l, err) < 0 || expire_questions(tx, l, err) < 0 || archive(tx, l, err) < 0 ||
             session_command_row_first_ms(tx, &l->first_ms, err) < 0 ||
             session_approval_row_first_ms(tx, &asked_ms, err) < 0 ||
