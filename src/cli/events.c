@@ -13,7 +13,8 @@
 #include "net/http_text.h"
 #include "road/outbox/card.h"
 
-#define TEXT_SHOWN 160
+#define TEXT_SHOWN   160
+#define MEMBER_SHOWN 60
 
 struct event_tail {
         struct args *args;
@@ -24,25 +25,53 @@ struct event_tail {
 
 /* ---- one line per event ---- */
 
+static void print_member(const char *before, const char *text)
+{
+        if (!text)
+                return;
+        fputs(before, stdout);
+        print_line(stdout, text, MEMBER_SHOWN);
+}
+
+/* Which, what it asks, and who it is from. */
+static void print_session(const json_t *p)
+{
+        const json_t *said = json_object_get(p, "metadata");
+
+        print_member(" ", json_str(p, "session", json_str(p, "sessionId", NULL)));
+        print_member(" ", json_str(p, "approvalId", json_str(said, "approval_id", NULL)));
+        print_member(" by ", json_str(p, "by", json_str(said, "by", NULL)));
+}
+
+/* NULL: nothing. */
+static const char *what_it_says(const json_t *p)
+{
+        static const char *const members[] = { "label", "error", "why", "content" };
+        const char *said = card_said(p);
+
+        for (size_t i = 0; !said && i < COUNT(members); i++)
+                said = json_str(p, members[i], NULL);
+        return said && *said ? said : NULL;
+}
+
 static void print_event(const char *type, const json_t *e)
 {
         char iso[CLOCK_ISO_SIZE];
         const json_t *p = json_object_get(e, "payload");
-        const char *said = card_said(p);
-        const char *what =
-                said ? said : json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL)));
+        const char *what = what_it_says(p);
 
         printf("%s%s%s %-10s %s", print_style(stdout, STYLE_DIM),
                clock_iso(json_int(e, "timestamp", 0), iso), print_style(stdout, STYLE_PLAIN),
                json_str(e, "id", "-"), print_style(stdout, STYLE_BOLD));
-        print_line(stdout, type, 60);
+        print_line(stdout, type, MEMBER_SHOWN);
         printf("%*s%s", strlen(type) < 18 ? (int)(18 - strlen(type)) : 0, "",
                print_style(stdout, STYLE_PLAIN));
         if (json_str(e, "instanceId", NULL))
                 printf(" %s/", json_str(e, "instanceId", ""));
-        print_line(stdout, json_str(e, "channel", ""), 60);
-        if (json_str(p, "turnId", NULL))
-                printf(" %s", json_str(p, "turnId", ""));
+        print_line(stdout, json_str(e, "channel", ""), MEMBER_SHOWN);
+        print_member(" ", json_str(p, "turnId", NULL));
+        if (strncmp(type, "session.", strlen("session.")) == 0)
+                print_session(p);
         if (what) {
                 fputs("  ", stdout);
                 print_line(stdout, what, TEXT_SHOWN);

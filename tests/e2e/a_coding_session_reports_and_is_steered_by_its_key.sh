@@ -49,6 +49,12 @@ contains "$(as "$laptop" '/api/commands/poll?session_id=0199-a')" '[] 200'
 contains "$(acknowledge "$laptop" "$id" seen)" '"state":"seen","duplicate":false} 200'
 contains "$(run sessions commands ses-1)" 'seen'
 
+# the journal says of which session, who, what, and which question
+contains "$(report_event "$laptop" '{"session_id":"0199-a","event_type":"approval_request","content":"rm -rf build","metadata":{"approval_id":"a7"}}')" ' 200'
+journal=$(run events tail --since evt-0 --type 'session.*' --count 6)
+contains "$journal" ' ses-1 by the operator  Use the other branch.'
+contains "$journal" ' 0199-a a7  rm -rf build'
+
 # by stream: what waits, then what follows
 run steer ses-1 'first' --follow-up >/dev/null
 curl -sSN --max-time $patience -H "x-api-key: $laptop" "http://$addr/api/commands/stream?session_id=0199-a" >"$dir/stream" 2>/dev/null &
