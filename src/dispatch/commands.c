@@ -189,11 +189,11 @@ void command_count(struct evaluation *e)
         rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
 
-static struct schedule_caller caller_of(const struct evaluation *e)
+static struct chat_caller caller_of(const struct evaluation *e)
 {
         const struct incoming *in = e->in;
 
-        return (struct schedule_caller){
+        return (struct chat_caller){
                 .adapter = in->adapter,
                 .platform = e->adapter->platform,
                 .channel = in->channel,
@@ -209,9 +209,9 @@ static struct schedule_caller caller_of(const struct evaluation *e)
 }
 
 /* Steering runs commands on somebody's machine: a name that a client gives is no proof. */
-static struct schedule_caller session_caller_of(const struct evaluation *e)
+static struct chat_caller session_caller_of(const struct evaluation *e)
 {
-        struct schedule_caller by = caller_of(e);
+        struct chat_caller by = caller_of(e);
 
         if (e->adapter->trusted) {
                 by.is_admin = incoming_is_operators(e->in);
@@ -223,7 +223,7 @@ static struct schedule_caller session_caller_of(const struct evaluation *e)
 /* What a message means where a session is shown. */
 static enum remote_part session_part(const struct evaluation *e)
 {
-        struct schedule_caller by;
+        struct chat_caller by;
 
         if (!e->d->remote.part)
                 return REMOTE_NONE;
@@ -414,7 +414,7 @@ static void ask_others(struct evaluation *e)
 {
         const struct road_schedule *s = &e->d->schedule;
         const struct road_remote *r = &e->d->remote;
-        struct schedule_caller by = e->command->of_sessions ? session_caller_of(e) : caller_of(e);
+        struct chat_caller by = e->command->of_sessions ? session_caller_of(e) : caller_of(e);
         bool steers = e->command == &steering;
 
         if (e->command->of_sessions && r->command && e->query)

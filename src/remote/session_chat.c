@@ -560,12 +560,12 @@ static void command_free(struct effect *e)
         free(c);
 }
 
-static struct chat_key chat_of(const struct schedule_caller *by)
+static struct chat_key chat_of(const struct chat_caller *by)
 {
         return (struct chat_key){ by->adapter, by->channel, by->thread };
 }
 
-static enum remote_part part(struct remote *r, const struct schedule_caller *by)
+static enum remote_part part(struct remote *r, const struct chat_caller *by)
 {
         struct chat_key chat = chat_of(by);
         const char *owner = NULL;
@@ -601,7 +601,7 @@ static const struct {
         { "refuse", SESSION_DECISION, report_decision, "deny" },
 };
 
-static struct effect *command(struct remote *r, const struct schedule_caller *by,
+static struct effect *command(struct remote *r, const struct chat_caller *by,
                               const struct incoming *in, const char *name, const char *args)
 {
         struct chat_key chat = chat_of(by);

@@ -5,7 +5,8 @@
 #ifndef ROAD_ROAD_REMOTE_H
 #define ROAD_ROAD_REMOTE_H
 
-#include "road/road_schedule.h"
+#include "road/chat_caller.h"
+#include "road/inbox/decision.h"
 
 struct remote;
 
@@ -22,12 +23,12 @@ enum remote_part {
  */
 struct road_remote {
         struct remote *remote;
-        enum remote_part (*part)(struct remote *r, const struct schedule_caller *by);
+        enum remote_part (*part)(struct remote *r, const struct chat_caller *by);
         /*
          * A chat command, as of road_schedule; "" is a message that steers the session of its
          * chat. NULL: there is no such command.
          */
-        struct effect *(*command)(struct remote *r, const struct schedule_caller *by,
+        struct effect *(*command)(struct remote *r, const struct chat_caller *by,
                                   const struct incoming *in, const char *name, const char *args);
 };
 

@@ -15,31 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "road/chat_caller.h"
 #include "road/inbox/decision.h"
 #include "road/inbox/inbox.h"
 #include "road/outbox/delivery.h"
 
 struct schedule;
 
-/* Who asks, and in which chat. Strings are borrowed; NULL: unknown. */
-struct schedule_caller {
-        const char *adapter, *platform, *channel, *thread;
-        enum chat_kind chat;
-        const char *guild;
-        const char *sender_id, *sender_name;
-        const char *reply_to; /* id of the message that is answered; NULL: none */
-        const char *agent;    /* a tool call of this agent; NULL: the person themselves */
-        const char *trace;
-        bool is_admin;
-        bool everywhere; /* the agent may reach beyond this chat */
-};
-
 struct road_schedule {
         struct schedule *schedule;
         /* The i-th tool for agents; NULL: there are no more. */
         const struct road_tool *(*tool_at)(struct schedule *s, size_t i);
         /* Calls done once, later. The same request key has the same effect once. */
-        void (*call_tool)(struct schedule *s, const struct schedule_caller *by, const char *tool,
+        void (*call_tool)(struct schedule *s, const struct chat_caller *by, const char *tool,
                           const struct tool_request *q, platform_tool_fn *done, void *arg);
         /*
          * A chat command without its slash, such as "remind" with "30m tea" ("" for none). The
@@ -48,7 +36,7 @@ struct road_schedule {
          * the daemon may have been down. The person may be recorded in the same transaction, before
          * effect.write but after effect.report. NULL: there is no such command.
          */
-        struct effect *(*command)(struct schedule *s, const struct schedule_caller *by,
+        struct effect *(*command)(struct schedule *s, const struct chat_caller *by,
                                   const struct incoming *in, const char *name, const char *args);
 };
 

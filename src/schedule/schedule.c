@@ -192,7 +192,7 @@ static void on_missing_tool(void *arg)
         free(m);
 }
 
-static void call_tool(struct schedule *s, const struct schedule_caller *by, const char *tool,
+static void call_tool(struct schedule *s, const struct chat_caller *by, const char *tool,
                       const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
         struct missing_tool *m;
@@ -210,7 +210,7 @@ static void call_tool(struct schedule *s, const struct schedule_caller *by, cons
         loop_defer(s->env.loop, on_missing_tool, m);
 }
 
-static struct effect *command(struct schedule *s, const struct schedule_caller *by,
+static struct effect *command(struct schedule *s, const struct chat_caller *by,
                               const struct incoming *in, const char *name, const char *args)
 {
         for (size_t k = 0; k < COUNT(command_tables); k++)

@@ -347,7 +347,7 @@ static void command_free(struct effect *e)
         free(c);
 }
 
-static struct effect *command_new(struct schedule *s, const struct schedule_caller *by,
+static struct effect *command_new(struct schedule *s, const struct chat_caller *by,
                                   const struct incoming *in, const char *args, report_fn *report)
 {
         struct command *c = mem_zalloc(sizeof(*c));
@@ -378,7 +378,7 @@ static const char *after_word(const char *args, const char *word)
         return args + n + strspn(args + n, SPACE);
 }
 
-static struct effect *run_reminders(struct schedule *s, const struct schedule_caller *by,
+static struct effect *run_reminders(struct schedule *s, const struct chat_caller *by,
                                     const struct incoming *in, const char *args)
 {
         const char *which = after_word(args, "cancel");
@@ -387,7 +387,7 @@ static struct effect *run_reminders(struct schedule *s, const struct schedule_ca
                      : command_new(s, by, in, args, report_list);
 }
 
-static struct effect *run_remind(struct schedule *s, const struct schedule_caller *by,
+static struct effect *run_remind(struct schedule *s, const struct chat_caller *by,
                                  const struct incoming *in, const char *args)
 {
         const char *rest = after_word(args, "list");
@@ -397,7 +397,7 @@ static struct effect *run_remind(struct schedule *s, const struct schedule_calle
         return command_new(s, by, in, args, *args ? report_remind : report_usage);
 }
 
-static struct effect *run_quiet(struct schedule *s, const struct schedule_caller *by,
+static struct effect *run_quiet(struct schedule *s, const struct chat_caller *by,
                                 const struct incoming *in, const char *args)
 {
         return command_new(s, by, in, args, report_quiet);

@@ -170,15 +170,15 @@ void calendar_close(struct schedule *s);
 
 struct schedule_tool {
         struct road_tool tool;
-        void (*call)(struct schedule *s, const struct schedule_caller *by,
-                     const struct tool_request *q, platform_tool_fn *done, void *arg);
+        void (*call)(struct schedule *s, const struct chat_caller *by, const struct tool_request *q,
+                     platform_tool_fn *done, void *arg);
 };
 extern const struct schedule_tool reminder_tools[]; /* schedule_tools.c */
 extern const struct schedule_tool calendar_tools[]; /* calendar/ */
 
 struct schedule_command {
         const char *name; /* "remind" */
-        struct effect *(*run)(struct schedule *s, const struct schedule_caller *by,
+        struct effect *(*run)(struct schedule *s, const struct chat_caller *by,
                               const struct incoming *in, const char *args);
 };
 extern const struct schedule_command reminder_commands[]; /* schedule_commands.c */

@@ -23,7 +23,7 @@ struct tool_job {
         struct schedule *schedule;
         const struct schedule_conf *conf;
         struct arena arena;
-        struct schedule_caller by;
+        struct chat_caller by;
         const char *identity, *request_key;
         json_t *arguments;
         int64_t now_ms;
@@ -53,8 +53,8 @@ static void on_answered(void *arg, const struct error *err)
         free(j);
 }
 
-static void start(struct schedule *s, const struct schedule_caller *by,
-                  const struct tool_request *q, store_fn *fn, platform_tool_fn *done, void *arg)
+static void start(struct schedule *s, const struct chat_caller *by, const struct tool_request *q,
+                  store_fn *fn, platform_tool_fn *done, void *arg)
 {
         struct tool_job *j = mem_zalloc(sizeof(*j));
 
@@ -176,8 +176,8 @@ static int write_remind(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void remind(struct schedule *s, const struct schedule_caller *by,
-                   const struct tool_request *q, platform_tool_fn *done, void *arg)
+static void remind(struct schedule *s, const struct chat_caller *by, const struct tool_request *q,
+                   platform_tool_fn *done, void *arg)
 {
         start(s, by, q, write_remind, done, arg);
 }
@@ -222,7 +222,7 @@ static int read_list(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void list(struct schedule *s, const struct schedule_caller *by, const struct tool_request *q,
+static void list(struct schedule *s, const struct chat_caller *by, const struct tool_request *q,
                  platform_tool_fn *done, void *arg)
 {
         start(s, by, q, read_list, done, arg);
@@ -252,8 +252,8 @@ static int write_cancel(struct store_tx *tx, void *arg, struct error *err)
         return schedule_row_cancel(tx, id, j->identity, j->now_ms, err) < 0 ? -1 : 0;
 }
 
-static void cancel(struct schedule *s, const struct schedule_caller *by,
-                   const struct tool_request *q, platform_tool_fn *done, void *arg)
+static void cancel(struct schedule *s, const struct chat_caller *by, const struct tool_request *q,
+                   platform_tool_fn *done, void *arg)
 {
         start(s, by, q, write_cancel, done, arg);
 }
@@ -291,7 +291,7 @@ static int write_notice(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void message_person(struct schedule *s, const struct schedule_caller *by,
+static void message_person(struct schedule *s, const struct chat_caller *by,
                            const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
         start(s, by, q, write_notice, done, arg);

@@ -351,7 +351,7 @@ static const struct road_tool *fake_tool_at(struct schedule *s, size_t i)
         return i < COUNT(list) ? &list[i] : NULL;
 }
 
-static void fake_call_tool(struct schedule *s, const struct schedule_caller *by, const char *tool,
+static void fake_call_tool(struct schedule *s, const struct chat_caller *by, const char *tool,
                            const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
         char *text = json_dumps(q->arguments, JSON_COMPACT);

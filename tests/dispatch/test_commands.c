@@ -478,7 +478,7 @@ struct fake_schedule {
         bool admin;
 };
 
-static struct effect *on_command(struct schedule *s, const struct schedule_caller *by,
+static struct effect *on_command(struct schedule *s, const struct chat_caller *by,
                                  const struct incoming *in, const char *name, const char *args)
 {
         struct fake_schedule *f = (struct fake_schedule *)s;

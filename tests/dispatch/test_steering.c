@@ -19,7 +19,7 @@ struct fake_sessions {
         unsigned asked;
 };
 
-static enum remote_part part(struct remote *r, const struct schedule_caller *by)
+static enum remote_part part(struct remote *r, const struct chat_caller *by)
 {
         (void)r;
         if (!by->thread || strcmp(by->thread, "9") != 0)
@@ -28,7 +28,7 @@ static enum remote_part part(struct remote *r, const struct schedule_caller *by)
                                                                                   : REMOTE_LISTENER;
 }
 
-static struct effect *command(struct remote *r, const struct schedule_caller *by,
+static struct effect *command(struct remote *r, const struct chat_caller *by,
                               const struct incoming *in, const char *name, const char *args)
 {
         struct fake_sessions *f = (struct fake_sessions *)r;

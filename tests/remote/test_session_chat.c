@@ -41,14 +41,14 @@ static void decide(struct rig *g, const struct incoming *in, struct decision *ou
 {
         struct world *w = g->test;
         const char *text = in->text, *space = strchr(text, ' ');
-        const struct schedule_caller by = { .adapter = in->adapter,
-                                            .platform = "discord",
-                                            .channel = in->channel,
-                                            .thread = in->thread,
-                                            .sender_id = in->sender_id,
-                                            .reply_to = in->reply_to,
-                                            .trace = in->trace,
-                                            .is_admin = strcmp(in->sender_id, ADMIN) == 0 };
+        const struct chat_caller by = { .adapter = in->adapter,
+                                        .platform = "discord",
+                                        .channel = in->channel,
+                                        .thread = in->thread,
+                                        .sender_id = in->sender_id,
+                                        .reply_to = in->reply_to,
+                                        .trace = in->trace,
+                                        .is_admin = strcmp(in->sender_id, ADMIN) == 0 };
         char *name;
 
         w->decided++;

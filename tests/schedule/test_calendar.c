@@ -25,7 +25,7 @@ struct world {
         struct store *store;
         struct schedule_conf conf;
         /* who speaks, and where */
-        struct schedule_caller by;
+        struct chat_caller by;
         const char *username;
         int64_t now_ms, answered_ms;
         bool withdraws;
@@ -59,12 +59,12 @@ static int teardown(void **state)
 
 static void speak_as(struct world *w, const char *user, const char *name)
 {
-        w->by = (struct schedule_caller){ .adapter = "dc",
-                                          .platform = "discord",
-                                          .channel = "games",
-                                          .chat = CHAT_GROUP,
-                                          .sender_id = user,
-                                          .sender_name = name };
+        w->by = (struct chat_caller){ .adapter = "dc",
+                                      .platform = "discord",
+                                      .channel = "games",
+                                      .chat = CHAT_GROUP,
+                                      .sender_id = user,
+                                      .sender_name = name };
         w->username = NULL;
 }
 

@@ -112,12 +112,12 @@ static struct calendar_request *request(struct world *w, const char *args)
 
         if (!q)
                 fail_msg("%s", wrong.text);
-        calendar_request_set_by(q, &(struct schedule_caller){ .adapter = w->adapter,
-                                                              .platform = "discord",
-                                                              .channel = "games",
-                                                              .guild = "41",
-                                                              .sender_id = w->user ? w->user : "1",
-                                                              .sender_name = "Ann" });
+        calendar_request_set_by(q, &(struct chat_caller){ .adapter = w->adapter,
+                                                          .platform = "discord",
+                                                          .channel = "games",
+                                                          .guild = "41",
+                                                          .sender_id = w->user ? w->user : "1",
+                                                          .sender_name = "Ann" });
         return q;
 }
 
@@ -588,12 +588,12 @@ static int run_write(struct store_tx *tx, void *arg, struct error *err)
 static void begin_command(struct world *w, struct command_run *c, const char *user,
                           const char *args)
 {
-        struct schedule_caller by = { .adapter = w->adapter,
-                                      .platform = "discord",
-                                      .channel = w->channel ? w->channel : "games",
-                                      .chat = CHAT_GROUP,
-                                      .sender_id = user,
-                                      .sender_name = user };
+        struct chat_caller by = { .adapter = w->adapter,
+                                  .platform = "discord",
+                                  .channel = w->channel ? w->channel : "games",
+                                  .chat = CHAT_GROUP,
+                                  .sender_id = user,
+                                  .sender_name = user };
         struct incoming in = { .sender_id = user, .sender_name = user };
         struct error err = { 0 };
 

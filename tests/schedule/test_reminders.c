@@ -238,12 +238,12 @@ static const char *command_by(struct world *w, const struct said *by, const char
                                .trace = "0af7651916cd43dd8448eb211c80319c",
                                .time_ms = clock_wall_ms() - 5000,
                                .event = ++w->event };
-        struct schedule_caller caller = { .adapter = "tg",
-                                          .platform = "telegram",
-                                          .channel = by->channel,
-                                          .chat = by->chat,
-                                          .sender_id = by->user,
-                                          .is_admin = by->admin };
+        struct chat_caller caller = { .adapter = "tg",
+                                      .platform = "telegram",
+                                      .channel = by->channel,
+                                      .chat = by->chat,
+                                      .sender_id = by->user,
+                                      .is_admin = by->admin };
 
         w->effect = w->contract.command(w->schedule, &caller, &in, name, args);
         assert_non_null(w->effect);
@@ -438,7 +438,7 @@ static void on_result(void *arg, const char *result, const struct error *err)
 }
 
 /* The result, or the error's text. Takes the arguments. */
-static const char *call(struct world *w, const struct schedule_caller *by, const char *tool,
+static const char *call(struct world *w, const struct chat_caller *by, const char *tool,
                         json_t *arguments, const char *key)
 {
         unsigned before = w->done;
@@ -453,13 +453,13 @@ static const char *call(struct world *w, const struct schedule_caller *by, const
         return w->result ? w->result : w->err.text;
 }
 
-static const struct schedule_caller ann_here = { .adapter = "tg",
-                                                 .platform = "telegram",
-                                                 .channel = "-7",
-                                                 .thread = "9",
-                                                 .chat = CHAT_GROUP,
-                                                 .sender_id = "42",
-                                                 .agent = "helper" };
+static const struct chat_caller ann_here = { .adapter = "tg",
+                                             .platform = "telegram",
+                                             .channel = "-7",
+                                             .thread = "9",
+                                             .chat = CHAT_GROUP,
+                                             .sender_id = "42",
+                                             .agent = "helper" };
 
 static void a_tool_reminds_once_per_call(void **state)
 {
@@ -501,7 +501,7 @@ static void a_tool_reminds_once_per_call(void **state)
 
 static void turns_without_a_person_have_a_limit(void **state)
 {
-        struct schedule_caller nobody = ann_here;
+        struct chat_caller nobody = ann_here;
         struct world *w = *state;
         char key[20];
 
@@ -519,7 +519,7 @@ static void turns_without_a_person_have_a_limit(void **state)
 static void a_tool_reaches_others_only_if_it_may(void **state)
 {
         struct world *w = *state;
-        struct schedule_caller free_agent = ann_here;
+        struct chat_caller free_agent = ann_here;
 
         free_agent.everywhere = true;
         says(call(w, &ann_here, "remind",
@@ -542,7 +542,7 @@ static void a_tool_reaches_others_only_if_it_may(void **state)
 static void a_tool_sends_to_a_person_once_per_call(void **state)
 {
         struct world *w = *state;
-        struct schedule_caller free_agent = ann_here;
+        struct chat_caller free_agent = ann_here;
 
         free_agent.everywhere = true;
         rig_update(w->g, "identities SET adapter = 'tg'", 0, 0);

@@ -11,13 +11,13 @@
 #include "base/mem.h"
 #include "road/road.h"
 
-static struct schedule_caller caller_of(const struct tool_scope *scope)
+static struct chat_caller caller_of(const struct tool_scope *scope)
 {
         const struct turn_run *run = scope->run;
         const struct incoming *in =
                 run->input_count > 0 ? run->inputs[run->input_count - 1] : &(struct incoming){ 0 };
 
-        return (struct schedule_caller){
+        return (struct chat_caller){
                 .adapter = run->adapter,
                 .platform = in->platform,
                 .channel = run->channel,
@@ -35,7 +35,7 @@ static struct schedule_caller caller_of(const struct tool_scope *scope)
 static void schedule_start_call(struct tool_call *c)
 {
         const struct road_schedule *s = road_get_schedule(c->scope->road);
-        struct schedule_caller by;
+        struct chat_caller by;
         json_t *arguments;
         char *key;
 

@@ -318,7 +318,7 @@ static void effect_free(struct effect *e)
         free(c);
 }
 
-struct effect *calendar_command(struct schedule *s, const struct schedule_caller *by,
+struct effect *calendar_command(struct schedule *s, const struct chat_caller *by,
                                 const struct incoming *in, const char *args)
 {
         struct calendar_effect *c = mem_zalloc(sizeof(*c));

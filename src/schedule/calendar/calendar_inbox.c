@@ -87,13 +87,13 @@ static struct calendar_request *request_of(const struct calendar_inbox *b,
         struct calendar_request *q = calendar_request_new(action, b->schedule->conf);
         const struct incoming *in = it->in;
 
-        calendar_request_set_by(q, &(struct schedule_caller){ .adapter = in->adapter,
-                                                              .platform = in->platform,
-                                                              .channel = in->channel,
-                                                              .guild = in->guild,
-                                                              .sender_id = in->sender_id,
-                                                              .sender_name = incoming_sender(in),
-                                                              .trace = in->trace });
+        calendar_request_set_by(q, &(struct chat_caller){ .adapter = in->adapter,
+                                                          .platform = in->platform,
+                                                          .channel = in->channel,
+                                                          .guild = in->guild,
+                                                          .sender_id = in->sender_id,
+                                                          .sender_name = incoming_sender(in),
+                                                          .trace = in->trace });
         q->by.username = arena_strdup(&q->arena, in->sender_username);
         q->answered_ms = it->time_ms;
         return q;

@@ -26,7 +26,7 @@ void calendar_inbox_free(struct calendar_inbox *i);
 
 /* ---- calendar_commands.c ---- */
 
-struct effect *calendar_command(struct schedule *s, const struct schedule_caller *by,
+struct effect *calendar_command(struct schedule *s, const struct chat_caller *by,
                                 const struct incoming *in, const char *args);
 /* "new friday 20:00 Chess; seats 4". NULL: it asks for help, or *wrong says what is wrong. */
 struct calendar_request *calendar_command_parse(const struct schedule_conf *conf, const char *args,

@@ -52,7 +52,7 @@ void calendar_request_free(struct calendar_request *q)
         free(q);
 }
 
-void calendar_request_set_by(struct calendar_request *q, const struct schedule_caller *by)
+void calendar_request_set_by(struct calendar_request *q, const struct chat_caller *by)
 {
         struct arena *a = &q->arena;
 

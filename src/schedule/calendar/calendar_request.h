@@ -82,7 +82,7 @@ struct calendar_request {
 struct calendar_request *calendar_request_new(enum calendar_action action,
                                               const struct schedule_conf *conf);
 void calendar_request_free(struct calendar_request *q);
-void calendar_request_set_by(struct calendar_request *q, const struct schedule_caller *by);
+void calendar_request_set_by(struct calendar_request *q, const struct chat_caller *by);
 /* Adds a copy to people. One more than possible is kept, and refused later. */
 void calendar_request_add_person(struct calendar_request *q, const char *text, size_t n);
 

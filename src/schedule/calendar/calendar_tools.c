@@ -83,7 +83,7 @@ static void read_fields(struct calendar_request *q, const json_t *arguments)
                 f->reminder_ms = json_integer_value(remind) * 60000;
 }
 
-static void call(struct schedule *s, enum calendar_action action, const struct schedule_caller *by,
+static void call(struct schedule *s, enum calendar_action action, const struct chat_caller *by,
                  const struct tool_request *request, platform_tool_fn *done, void *arg)
 {
         struct calendar_request *q = calendar_request_for(s, action);
@@ -114,7 +114,7 @@ static void call(struct schedule *s, enum calendar_action action, const struct s
 }
 
 #define TOOL(name, action)                                                                \
-        static void name(struct schedule *s, const struct schedule_caller *by,            \
+        static void name(struct schedule *s, const struct chat_caller *by,                \
                          const struct tool_request *q, platform_tool_fn *done, void *arg) \
         {                                                                                 \
                 call(s, action, by, q, done, arg);                                        \
