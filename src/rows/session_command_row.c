@@ -105,7 +105,7 @@ int64_t session_command_row_count(struct store_tx *tx, int64_t session, int64_t 
 
         if (sql_number(tx, 0, &n, err,
                        "SELECT count(*) FROM (SELECT id FROM session_commands"
-                       " WHERE session = ?1 AND state = 'queued' LIMIT ?2) AS some",
+                       " WHERE session = ?1 AND state = 'queued' LIMIT ?2) AS counted",
                        SQL_INT(session), SQL_INT(enough)) < 0)
                 return -1;
         return n;

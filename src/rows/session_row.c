@@ -184,7 +184,7 @@ int64_t session_row_count(struct store_tx *tx, int64_t enough, struct error *err
 
         if (sql_number(tx, 0, &n, err,
                        "SELECT count(*) FROM (SELECT id FROM sessions WHERE state = 'active'"
-                       " LIMIT ?1) AS some",
+                       " LIMIT ?1) AS counted",
                        SQL_INT(enough)) < 0)
                 return -1;
         return n;
