@@ -17,8 +17,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "remote/remote_private.h"
-#include "remote/session_find.h"
 #include "remote/session_intake.h"
+#include "remote/session_link.h"
 #include "remote/session_view.h"
 #include "rows/person_row.h"
 #include "rows/session_view_row.h"
@@ -483,7 +483,7 @@ static void a_channel_is_its_sessions_only_if_no_thread_begins_there(void **stat
                 rig_until(w->g, &w->stored, 1);
                 w->g->auto_send = !rows[i].refused;
                 link_to(w, "d", NULL);
-                assert_int_equal(remote_session_at(w->r, &channel), 0);
+                assert_int_equal(session_index_find(w->r, &channel, NULL, NULL), 0);
                 if (rows[i].refused) {
                         rig_until(w->g, &w->g->sent_count, 1);
                         rig_result(w->g, 0, SEND_DONE, ERR_NONE, -1);
@@ -492,14 +492,14 @@ static void a_channel_is_its_sessions_only_if_no_thread_begins_there(void **stat
                         rig_result(w->g, 1, SEND_REJECTED, ERR_REFUSED, -1);
                 }
                 settle(w);
-                assert_int_equal(remote_session_at(w->r, &channel), rows[i].is_at);
+                assert_int_equal(session_index_find(w->r, &channel, NULL, NULL), rows[i].is_at);
                 /* the same when it is linked there again */
                 link_to(w, "d", rows[i].is_at ? NULL : "p2");
-                assert_int_equal(remote_session_at(w->r, &channel), rows[i].is_at);
+                assert_int_equal(session_index_find(w->r, &channel, NULL, NULL), rows[i].is_at);
                 settle(w);
                 report(w, "s", "session_end", "");
                 settle(w);
-                assert_int_equal(remote_session_at(w->r, &channel), 0);
+                assert_int_equal(session_index_find(w->r, &channel, NULL, NULL), 0);
         }
 }
 
@@ -530,7 +530,8 @@ static void a_session_that_ended_meanwhile_keeps_no_thread(void **state)
         settle(w);
         bus_unlisten(w->g->bus, listener);
         assert_int_equal(rig_count(w->g, "sessions WHERE state = 'ended' AND thread = 'p2'"), 1);
-        assert_int_equal(remote_session_at(w->r, &(struct chat_key){ ADAPTER, "c", "p2" }), 0);
+        assert_int_equal(
+                session_index_find(w->r, &(struct chat_key){ ADAPTER, "c", "p2" }, NULL, NULL), 0);
 }
 
 static void the_first_message_says_where_people_write(void **state)
