@@ -14,10 +14,12 @@ import type { SessionEvent } from "../src/outbox.ts";
 /** For what must happen; a slow machine is no failure. */
 const PATIENCE_MS = 20_000;
 
-export async function until<T>(what: string, look: () => T | undefined | false): Promise<T> {
+type Look<T> = T | undefined | false;
+
+export async function until<T>(what: string, look: () => Look<T> | Promise<Look<T>>): Promise<T> {
   const end = Date.now() + PATIENCE_MS;
   for (;;) {
-    const found = look();
+    const found = await look();
     if (found) return found;
     if (Date.now() > end) throw new Error(`waited too long until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
