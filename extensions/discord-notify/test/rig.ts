@@ -1,6 +1,6 @@
 /** What the tests share: a gateway that misbehaves on request, and an agent that is driven by hand. */
 import { EventEmitter, once } from "node:events";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -26,8 +26,16 @@ export async function until<T>(what: string, look: () => Look<T> | Promise<Look<
   }
 }
 
+const folders: string[] = [];
+process.on("exit", () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A folder that is gone when the tests end. */
 export function temporary(): string {
-  return mkdtempSync(join(tmpdir(), "discord-notify-"));
+  const folder = mkdtempSync(join(tmpdir(), "discord-notify-"));
+  folders.push(folder);
+  return folder;
 }
 
 type Answer = { status: number; body?: unknown; headers?: Record<string, string> };
