@@ -5,7 +5,8 @@
 import { homedir, tmpdir } from "node:os";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Action, Decision, Policy, Rule } from "./config.ts";
-import { baseName, type Command, parseShell, SHELLS } from "./shell.ts";
+import { type Command, parseShell } from "./shell.ts";
+import { baseName, SHELLS } from "./wrappers.ts";
 
 export interface ToolCall {
   tool: string;

@@ -4,6 +4,8 @@
  * not followed, so this finds mistakes, not attacks.
  */
 
+import { scriptsOf, unwrap } from "./wrappers.ts";
+
 export interface Command {
   /** Without assignments and wrappers; the first is the name without its folder. */
   words: string[];
@@ -131,81 +133,6 @@ function hereDocument(scan: Scan, delimiter: string): string {
   }
   scan.resume = text.length;
   return text.slice(begin);
-}
-
-/** Words that another command follows, with the options of theirs that take a value. */
-const WRAPPERS: Readonly<Record<string, string>> = {
-  sudo: "ugpChDrtT",
-  doas: "uC",
-  env: "uCS",
-  nohup: "",
-  time: "fo",
-  timeout: "ks",
-  nice: "n",
-  ionice: "cnp",
-  stdbuf: "ioe",
-  xargs: "ILnPdaEs",
-  command: "",
-  builtin: "",
-  exec: "a",
-  setsid: "",
-  busybox: "",
-};
-const KEYWORDS: ReadonlySet<string> = new Set(
-  "if then elif else fi while until do done for in case esac { } ! function".split(" "),
-);
-export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "zsh", "dash", "ksh", "fish"]);
-const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-
-export function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
-/** Removes what stands before the command itself. */
-function unwrap(words: string[]): { words: string[]; under: string[] } {
-  const under: string[] = [];
-  let i = 0;
-  for (;;) {
-    const word = words[i];
-    if (word === undefined) break;
-    const name = baseName(word);
-    const takesValue = Object.hasOwn(WRAPPERS, name) ? WRAPPERS[name] : undefined;
-    if (takesValue !== undefined) {
-      under.push(name);
-      i = afterOptions(words, i + 1, takesValue);
-      if (name === "timeout") i++; // its duration
-    } else if (KEYWORDS.has(word) || ASSIGNMENT.test(word)) {
-      i++;
-    } else {
-      break;
-    }
-  }
-  const rest = words.slice(i);
-  if (rest[0] !== undefined) rest[0] = baseName(rest[0]);
-  return { words: rest, under };
-}
-
-function afterOptions(words: string[], from: number, takesValue: string): number {
-  let i = from;
-  while (words[i]?.startsWith("-")) {
-    const option = words[i] ?? "";
-    const last = option.at(-1) ?? "";
-    i += /^-[A-Za-z]+$/.test(option) && takesValue.includes(last) ? 2 : 1;
-  }
-  return i;
-}
-
-/** The script that a command runs: of `sh -c`, `eval`, a here-document of a shell, `find -exec`. */
-function scriptsOf(words: string[], here: string[]): string[] {
-  const name = words[0] ?? "";
-  if (name === "eval") return [words.slice(1).join(" ")];
-  if (name === "find") {
-    const from = words.findIndex((word) => /^-(exec|execdir|ok)$/.test(word));
-    return from > 0 ? [words.slice(from + 1).join(" ")] : [];
-  }
-  if (!SHELLS.has(name)) return [];
-  const option = words.findIndex((word, i) => i > 0 && /^-[a-z]*c[a-z]*$/.test(word));
-  return option > 0 ? [words[option + 1] ?? ""] : here;
 }
 
 /** What is not the beginning of a word, or may not be. */
