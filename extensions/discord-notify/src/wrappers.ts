@@ -18,7 +18,8 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   setsid: "",
   busybox: "",
 };
-const KEYWORDS: ReadonlySet<string> = new Set(
+/** Words that a command, or nothing, follows. */
+export const KEYWORDS: ReadonlySet<string> = new Set(
   "if then elif else fi while until do done for in case esac { } ! function".split(" "),
 );
 export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "zsh", "dash", "ksh", "fish"]);
@@ -62,15 +63,37 @@ function afterOptions(words: string[], from: number, takesValue: string): number
   return i;
 }
 
-/** The script that a command runs: of `sh -c`, `eval`, a here-document of a shell, `find -exec`. */
-export function scriptsOf(words: string[], here: string[]): string[] {
+/** The position of `-c` among the words of a shell; 0: it reads its script from a file or its input. */
+function scriptOption(words: string[]): number {
+  return Math.max(
+    0,
+    words.findIndex((word, i) => i > 0 && /^-[a-z]*c[a-z]*$/.test(word)),
+  );
+}
+
+/** Does a command run what is on its input? */
+export function runsInput(words: string[]): boolean {
+  return SHELLS.has(words[0] ?? "") && scriptOption(words) === 0;
+}
+
+/** The script among the words of a command: of `sh -c` and `eval`. */
+export function scriptOf(words: string[]): string | undefined {
   const name = words[0] ?? "";
-  if (name === "eval") return [words.slice(1).join(" ")];
-  if (name === "find") {
-    const from = words.findIndex((word) => /^-(exec|execdir|ok)$/.test(word));
-    return from > 0 ? [words.slice(from + 1).join(" ")] : [];
+  if (name === "eval") return words.slice(1).join(" ");
+  const option = SHELLS.has(name) ? scriptOption(words) : 0;
+  return option > 0 ? words[option + 1] : undefined;
+}
+
+/** The commands among the words of a command: of `find -exec`. */
+export function commandsOf(words: string[]): string[][] {
+  const found: string[][] = [];
+  if (words[0] !== "find") return found;
+  for (let i = 1; i < words.length; i++) {
+    if (!/^-(?:exec|ok)(?:dir)?$/.test(words[i] ?? "")) continue;
+    const end = words.findIndex((word, at) => at > i && /^[;+]$/.test(word));
+    found.push(words.slice(i + 1, end < 0 ? words.length : end));
+    if (end < 0) break;
+    i = end;
   }
-  if (!SHELLS.has(name)) return [];
-  const option = words.findIndex((word, i) => i > 0 && /^-[a-z]*c[a-z]*$/.test(word));
-  return option > 0 ? [words[option + 1] ?? ""] : here;
+  return found;
 }
