@@ -1,13 +1,15 @@
 /**
  * Fetches what people tell a session, and carries each command out at most once: it is acknowledged
- * as delivered before the agent gets it, and only if nobody else has acknowledged it.
+ * as delivered before the agent gets it, and only if nobody else has acknowledged it. An answer that
+ * is lost is asked for again with the same receipt, since a command that the gateway has noted as
+ * delivered is not listed again.
  *
  * They come by an event stream. While that is not proved to work, because nothing came of it for
- * STREAM_SILENCE_MS, and after a command that could not be acknowledged, they are polled for as
- * well; a command that comes twice is known by its id.
+ * STREAM_SILENCE_MS, they are polled for as well; a command that comes twice is known by its id.
  */
 import { randomUUID } from "node:crypto";
-import type { Gateway, Outcome } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
+import { type Repeater, sleep } from "./repeater.ts";
 
 export interface Command {
   command_id: string;
@@ -20,15 +22,21 @@ export interface Command {
   reason?: string;
 }
 
-/** Carries it out. The end, if it has one at once; else it is acknowledged later by `settle`. */
+/** Carries it out. The end, if it has one at once; else it is acknowledged later. */
 export type Carry = (command: Command) => End | undefined;
 export interface End {
   status: "seen" | "failed" | "superseded";
   error?: string;
 }
 
+/** What became of a delivered command. */
+export function acknowledge(repeater: Repeater, command: string, end: End): void {
+  void repeater.post(ackPath(command), end);
+}
+
 export interface ReceiverOptions {
   gateway: Gateway;
+  repeater: Repeater;
   session: string;
   carry: Carry;
   stream: boolean;
@@ -41,7 +49,6 @@ export interface ReceiverOptions {
 export const STALE_MS = 3600 * 1000;
 const STREAM_SILENCE_MS = 45_000;
 const STREAM_RETRY_MS = [5000, 15_000, 60_000, 300_000];
-const ACK_RETRY_MS = [500, 1000, 2000, 5000, 10_000, 30_000];
 const KNOWN_MAX = 1000;
 const BUFFER_MAX = 1024 * 1024;
 
@@ -49,64 +56,28 @@ export class Receiver {
   readonly session: string;
   readonly #options: Required<ReceiverOptions>;
   readonly #stop = new AbortController();
-  readonly #running: Promise<void>[] = [];
-  /** Receipts of commands that were seen here. One whose acknowledgement failed keeps its receipt. */
-  readonly #receipts = new Map<string, string>();
   readonly #handled = new Set<string>();
   #queue: Promise<void> = Promise.resolve();
   #streamHeardMs = 0;
-  /** A command was not taken, and a stream that works does not bring it again. */
-  #missed = false;
-  #acks = new Set<Promise<void>>();
 
   constructor(options: ReceiverOptions) {
     this.session = options.session;
     this.#options = { silenceMs: STREAM_SILENCE_MS, now: Date.now, ...options };
-    this.#running.push(this.#pollForever());
-    if (options.stream) this.#running.push(this.#streamForever());
+    void this.#pollForever();
+    if (options.stream) void this.#streamForever();
   }
 
   get way(): "stream" | "poll" {
     return this.#streamWorks() ? "stream" : "poll";
   }
 
-  /** Acknowledges what became of a delivered command; repeated until the gateway has it. */
-  settle(command: string, end: End): void {
-    const ack = this.#settle(command, end).finally(() => this.#acks.delete(ack));
-    this.#acks.add(ack);
-  }
-
-  /** Waits for acknowledgements that are under way, for a while. */
-  async stop(waitMs = 0): Promise<void> {
-    if (waitMs > 0 && this.#acks.size > 0) {
-      let over: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((resolve) => {
-        over = setTimeout(resolve, waitMs);
-      });
-      await Promise.race([Promise.all(this.#acks), timeout]);
-      clearTimeout(over);
-    }
+  /** Takes no more commands. */
+  stop(): void {
     this.#stop.abort();
-    await Promise.all(this.#running);
   }
 
   #streamWorks(): boolean {
     return this.#options.now() - this.#streamHeardMs < this.#options.silenceMs;
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    const { signal } = this.#stop;
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(wake, ms);
-      timer.unref?.();
-      function wake() {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", wake);
-        resolve();
-      }
-      signal.addEventListener("abort", wake);
-    });
   }
 
   // ---- fetching ----
@@ -118,15 +89,14 @@ export class Receiver {
   async #pollForever(): Promise<void> {
     const { gateway, pollMs } = this.#options;
     while (!this.#stop.signal.aborted) {
-      if (!this.#streamWorks() || this.#missed) {
+      if (!this.#streamWorks()) {
         const outcome = await gateway.get(`/api/commands/poll${this.#query()}`, this.#stop.signal);
-        if (outcome.kind === "ok" && Array.isArray(outcome.body)) {
-          this.#missed = false;
+        if (outcome.kind === "ok" && Array.isArray(outcome.body))
           for (const command of outcome.body) this.#take(command);
-        }
       }
       // never in step with other agents
-      await this.#sleep(Math.max(pollMs * (0.9 + Math.random() / 5), gateway.breaker.pauseMs));
+      const pause = Math.max(pollMs * (0.9 + Math.random() / 5), gateway.breaker.pauseMs);
+      await sleep(pause, this.#stop.signal);
     }
   }
 
@@ -136,7 +106,8 @@ export class Receiver {
       const worked = await this.#readStream();
       failures = worked ? 0 : failures + 1;
       const pause = STREAM_RETRY_MS[Math.min(failures, STREAM_RETRY_MS.length) - 1] ?? 1000;
-      await this.#sleep(Math.max(pause * (0.8 + Math.random() * 0.4), gateway.breaker.pauseMs));
+      const spread = pause * (0.8 + Math.random() * 0.4);
+      await sleep(Math.max(spread, gateway.breaker.pauseMs), this.#stop.signal);
     }
   }
 
@@ -181,58 +152,34 @@ export class Receiver {
   }
 
   async #handle(command: Command): Promise<void> {
-    const { gateway, carry, now } = this.#options;
     const id = command.command_id;
-    const age = now() + gateway.clockOffsetMs - Date.parse(command.created_at ?? "");
-    if (age > STALE_MS) {
-      this.settle(id, { status: "failed", error: "it is older than an hour" });
-      return;
-    }
-    if (!(await this.#deliver(id))) return;
-    if (this.#stop.signal.aborted) {
-      // it was for the session before; nobody waits for this answer
-      const end = { status: "failed", error: "the session has ended" };
-      gateway.post(ackPath(id), JSON.stringify(end));
-      return;
-    }
-    let end: End | undefined;
+    if (!this.#isStale(command) && !(await this.#deliver(id))) return;
+    const end = this.#carryOut(command);
+    if (end) acknowledge(this.#options.repeater, id, end);
+  }
+
+  /** The end, if it has one at once. Much may have happened while it was acknowledged. */
+  #carryOut(command: Command): End | undefined {
+    const failed = (error: string): End => ({ status: "failed", error });
+    if (this.#isStale(command)) return failed("it is older than an hour");
+    if (this.#stop.signal.aborted) return failed("the session has ended");
     try {
-      end = carry(command);
+      return this.#options.carry(command);
     } catch (error) {
-      end = { status: "failed", error: (error as Error).message.slice(0, 500) };
+      return failed((error as Error).message.slice(0, 500));
     }
-    if (end) this.settle(id, end);
+  }
+
+  #isStale({ created_at }: Command): boolean {
+    const { gateway, now } = this.#options;
+    return now() + gateway.clockOffsetMs - Date.parse(created_at ?? "") > STALE_MS;
   }
 
   /** True: the command is ours to carry out. */
   async #deliver(id: string): Promise<boolean> {
-    const receipt = this.#receipts.get(id) ?? randomUUID();
-    this.#receipts.set(id, receipt);
-    for (const pause of [...ACK_RETRY_MS.slice(0, 3), 0]) {
-      const outcome = await this.#ack(id, { status: "delivered", receipt });
-      if (outcome.kind !== "failed") {
-        this.#receipts.delete(id);
-        const body = outcome.kind === "ok" ? (outcome.body as { duplicate?: unknown }) : {};
-        return body?.duplicate === false;
-      }
-      if (this.#stop.signal.aborted) return false;
-      await this.#sleep(pause);
-    }
-    // whether it was stored is not known: asked again with the same receipt when it comes again
-    this.#handled.delete(id);
-    this.#missed = true;
-    return false;
-  }
-
-  async #settle(id: string, end: End): Promise<void> {
-    for (let attempt = 0; !this.#stop.signal.aborted && attempt < 100; attempt++) {
-      if ((await this.#ack(id, end)).kind !== "failed") return;
-      await this.#sleep(ACK_RETRY_MS[Math.min(attempt, ACK_RETRY_MS.length - 1)] ?? 1000);
-    }
-  }
-
-  #ack(id: string, body: object): Promise<Outcome> {
-    return this.#options.gateway.post(ackPath(id), JSON.stringify(body), this.#stop.signal);
+    const body = { status: "delivered", receipt: randomUUID() };
+    const outcome = await this.#options.repeater.post(ackPath(id), body);
+    return outcome.kind === "ok" && (outcome.body as { duplicate?: unknown })?.duplicate === false;
   }
 }
 

@@ -7,11 +7,12 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { Approvals } from "./approvals.ts";
-import { type Carry, Receiver } from "./commands.ts";
+import { acknowledge, type Carry, type End, Receiver } from "./commands.ts";
 import type { Config } from "./config.ts";
 import { Gateway, type Outcome } from "./gateway.ts";
 import { type Draft, Entry, Outbox } from "./outbox.ts";
 import { redactor } from "./redact.ts";
+import { Repeater } from "./repeater.ts";
 import { Sender } from "./sender.ts";
 import { Spool, spoolFolder } from "./spool.ts";
 
@@ -32,6 +33,7 @@ export class Hub {
   readonly gateway: Gateway;
   readonly outbox: Outbox;
   readonly sender: Sender;
+  readonly repeater: Repeater;
   readonly approvals = new Approvals();
   /** Why the spool could not be used, if so. */
   spoolError: string | undefined;
@@ -63,6 +65,7 @@ export class Hub {
       this.#draft({ type: "notice", ...droppedReport(dropped) }),
     );
     this.sender = new Sender(this.outbox, this.gateway);
+    this.repeater = new Repeater(this.gateway);
     if (config.queue.spool) {
       this.#spool = new Spool(spoolFolder(), identityOf(config), config.queue.bytes);
       this.#takeOver();
@@ -118,22 +121,20 @@ export class Hub {
     if (this.#main !== who) return;
     this.#main = undefined;
     this.approvals.refuseAll();
-    const receiver = this.#receiver;
+    this.#receiver?.stop();
     this.#receiver = undefined;
     if (waitMs > 0) {
       const until = Date.now() + waitMs;
       await this.sender.flush(waitMs);
-      await receiver?.stop(Math.max(0, until - Date.now()));
-    } else {
-      receiver?.stop();
+      await this.repeater.stop(Math.max(0, until - Date.now()));
     }
     if (this.#main) return; // the next session has begun meanwhile
     await this.sender.stop();
     this.#save();
   }
 
-  settle(command: string, end: { status: "seen" | "failed"; error?: string }): void {
-    this.#receiver?.settle(command, end);
+  settle(command: string, end: End): void {
+    acknowledge(this.repeater, command, end);
   }
 
   link(body: object): Promise<Outcome> {
@@ -150,6 +151,7 @@ export class Hub {
     if (!this.#main || !this.#known.has(session)) return;
     this.#receiver = new Receiver({
       gateway: this.gateway,
+      repeater: this.repeater,
       session,
       stream: config.stream,
       pollMs: config.pollSeconds * 1000,

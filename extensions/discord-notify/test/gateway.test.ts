@@ -5,6 +5,7 @@ import { Breaker } from "../src/breaker.ts";
 import { type Carry, type Command, EventParser, Receiver } from "../src/commands.ts";
 import { Gateway } from "../src/gateway.ts";
 import { type Draft, Entry, Outbox } from "../src/outbox.ts";
+import { Repeater } from "../src/repeater.ts";
 import { Sender } from "../src/sender.ts";
 import { FakeGateway, until } from "./rig.ts";
 
@@ -165,9 +166,11 @@ test("a redirection is not followed, since the key is for one address", async ()
 function receive(
   gateway: Gateway,
   carry: Carry,
-  options: { stream?: boolean; silenceMs?: number } = {},
+  options: { stream?: boolean; silenceMs?: number; now?: () => number } = {},
 ) {
-  return new Receiver({ gateway, session: "s", carry, stream: true, pollMs: 20, ...options });
+  const repeater = new Repeater(gateway, [5]);
+  const common = { gateway, repeater, session: "s", stream: true, pollMs: 20 };
+  return new Receiver({ ...common, carry, ...options });
 }
 
 /** Notes what is carried out; everything is read at once. */
@@ -197,7 +200,7 @@ for (const stream of [true, false])
       ["delivered", "seen", "delivered", "seen", "delivered", "seen"],
     );
     assert.ok(fake.acks.filter((ack) => ack.status === "delivered").every((ack) => ack.receipt));
-    await receiver.stop();
+    receiver.stop();
   });
 
 test("a command that somebody else has is not carried out", async () => {
@@ -218,7 +221,7 @@ test("a command that somebody else has is not carried out", async () => {
   fake.tell("s", { action: "steer", content: "ours" });
   await until("ours is carried out", () => carried.length === 1);
   assert.deepEqual(carried, ["ours"]);
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("an acknowledgement whose answer was lost is repeated, and the command carried out once", async () => {
@@ -234,7 +237,7 @@ test("an acknowledgement whose answer was lost is repeated, and the command carr
     fake.acks.filter((ack) => ack.status === "delivered").map((ack) => ack.receipt),
   );
   assert.equal(receipts.size, 1);
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("a command is not carried out while its acknowledgement fails, and is later", async () => {
@@ -249,23 +252,53 @@ test("a command is not carried out while its acknowledgement fails, and is later
   assert.deepEqual(carried, []);
   down = false;
   await until("it is carried out", () => carried.length === 1);
-  await receiver.stop();
+  receiver.stop();
 });
 
-test("a command whose acknowledgement failed is fetched again while the stream works", async () => {
+for (const stream of [true, false])
+  test(`a command that the gateway noted before it went away is carried out when it is back, by ${stream ? "stream" : "polling"}`, async () => {
+    const { fake, gateway } = await rig();
+    const { carried, carry } = notebook();
+    let failures = 0;
+    const post = gateway.post.bind(gateway);
+    gateway.post = async (...request) => {
+      const outcome = await post(...request);
+      if (outcome.kind === "failed") failures++;
+      return outcome;
+    };
+    fake.trick = ({ path }) => (path.includes("/ack") ? "cut-after" : undefined);
+    const command = fake.tell("s", { action: "steer", content: "once" });
+    const receiver = receive(gateway, carry, { stream });
+    await until("it is noted", () => fake.states()[0] === "delivered");
+    await fake.stop();
+    const before = failures;
+    await until("it was tried many times", () => failures > before + 20);
+    assert.deepEqual(carried, []);
+    fake.trick = () => undefined;
+    await fake.start();
+    fake.tell("s", { action: "steer", content: "the next" });
+    await until("both are read", () => fake.states().join() === "seen,seen");
+    assert.deepEqual(carried, ["once", "the next"]);
+    const receipts = fake.acks.filter(
+      ({ id, status }) => id === command.command_id && status === "delivered",
+    );
+    assert.equal(new Set(receipts.map(({ receipt }) => receipt)).size, 1);
+    receiver.stop();
+  });
+
+test("a command whose acknowledgement took an hour is not carried out", async () => {
   const { fake, gateway } = await rig();
   const { carried, carry } = notebook();
-  const receiver = receive(gateway, carry);
-  await until("the stream works", () => receiver.way === "stream");
+  let now = Date.now();
   fake.trick = ({ path }) => (path.includes("/ack") ? { status: 503, body: {} } : undefined);
-  fake.tell("s", { action: "steer", content: "later" });
-  const polls = () => fake.requests.filter(({ path }) => path.includes("/poll")).length;
-  const before = polls();
-  await until("it is fetched again", () => polls() > before);
+  fake.tell("s", { action: "steer", content: "late" });
+  const receiver = receive(gateway, carry, { now: () => now });
+  await until("it was tried", () => fake.requests.some(({ path }) => path.includes("/ack")));
+  now += 3_601_000;
   fake.trick = () => undefined;
-  await until("it is carried out", () => carried.length === 1);
-  assert.equal(receiver.way, "stream");
-  await receiver.stop();
+  await until("it has failed", () => fake.states()[0] === "failed");
+  assert.deepEqual(carried, []);
+  receiver.stop();
 });
 
 test("a gateway that restarts loses no command and doubles none", async () => {
@@ -280,7 +313,7 @@ test("a gateway that restarts loses no command and doubles none", async () => {
   }
   await until("all are carried out", () => carried.length === 10);
   assert.equal(new Set(carried).size, 10);
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("behind a proxy that holds back the stream, commands come by polling", async () => {
@@ -293,7 +326,7 @@ test("behind a proxy that holds back the stream, commands come by polling", asyn
     await until("it is carried out", () => carried.length === i + 1);
   }
   assert.equal(receiver.way, "poll");
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("a working stream ends polling, and a broken one begins it", async () => {
@@ -307,7 +340,7 @@ test("a working stream ends polling, and a broken one begins it", async () => {
   await until("polling again", () => receiver.way === "poll");
   fake.tell("s", { action: "steer", content: "x" });
   await until("it is carried out", () => carried.length === 1);
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("commands older than an hour by the gateway's clock are not carried out", async () => {
@@ -320,7 +353,7 @@ test("commands older than an hour by the gateway's clock are not carried out", a
   await until("both have ended", () => fake.states().join() === "failed,seen");
   assert.deepEqual(carried, ["fresh"]);
   assert.match(fake.acks.find((ack) => ack.status === "failed")?.error ?? "", /older than an hour/);
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("a command that fails says why", async () => {
@@ -331,7 +364,7 @@ test("a command that fails says why", async () => {
   });
   await until("it has failed", () => fake.states()[0] === "failed");
   assert.equal(fake.acks.at(-1)?.error, "the agent is busy");
-  await receiver.stop();
+  receiver.stop();
 });
 
 test("streams are read however they are split", () => {

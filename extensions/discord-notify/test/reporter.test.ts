@@ -389,6 +389,31 @@ test("steering reaches the agent, and is seen when the agent reads it", async ()
   assert.match(fake.acks.at(-1)?.error ?? "", /ended before the agent read it/);
 });
 
+for (const change of ["new", "fork", "switch"] as const)
+  test(`a command that is not read before the session changes (${change}) has failed`, async () => {
+    const { fake, agent } = await rig({ omp: change === "switch" });
+    fake.tell("s-1", { action: "steer", content: "too late" });
+    await until("it is delivered", () => agent.said.length === 1);
+    let isFirst = true;
+    fake.trick = ({ path }) => {
+      if (!isFirst || !path.includes("/ack")) return undefined;
+      isFirst = false;
+      return { status: 503, body: {} };
+    };
+    if (change === "switch") {
+      agent.session = "s-2";
+      agent.emit("session_switch", { reason: "new" });
+    } else {
+      await agent.quit(change);
+      agent.session = "s-2";
+      agent.load();
+      agent.emit("session_start", { reason: change });
+    }
+    await until("it has failed", () => fake.states()[0] === "failed");
+    assert.match(fake.acks.at(-1)?.error ?? "", /ended before the agent read it/);
+    await agent.quit();
+  });
+
 test("a message that the agent refuses has failed", async () => {
   const { fake, agent } = await rig();
   agent.refuseMessages = "no model is selected";
