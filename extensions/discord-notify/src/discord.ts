@@ -23,16 +23,18 @@ const SUBCOMMANDS: readonly Subcommand[] = [
     name: "link",
     usage: "link CHANNEL[/THREAD] [ADAPTER] [USER]",
     help: "show the session in this chat; USER, your id on that platform, may steer it",
-    run: async (_hub, reporter, [chat, adapter, user]) => {
+    run: async (hub, _reporter, [chat, adapter, user]) => {
       if (!chat) return "Which chat? /discord link CHANNEL[/THREAD] [ADAPTER] [USER]";
       const [channel = "", thread] = chat.split("/", 2);
-      const problem = await reporter.link({
+      const outcome = await hub.link({
         channel,
         ...(thread ? { thread } : {}),
         ...(adapter ? { adapter } : {}),
         ...(user ? { user } : {}),
       });
-      return problem ? `Not linked: ${problem}` : `The session is shown in ${chat}.`;
+      return outcome.kind === "ok"
+        ? `The session is shown in ${chat}.`
+        : `Not linked: ${outcome.message}`;
     },
   },
   {

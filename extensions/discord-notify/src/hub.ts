@@ -8,7 +8,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { Approvals } from "./approvals.ts";
 import { acknowledge, type Carry, type End, Receiver } from "./commands.ts";
-import type { Config } from "./config.ts";
+import type { Config, Link } from "./config.ts";
 import { Gateway, type Outcome } from "./gateway.ts";
 import { type Draft, Entry, Outbox } from "./outbox.ts";
 import { redactor } from "./redact.ts";
@@ -46,6 +46,8 @@ export class Hub {
   #main: object | undefined;
   #carry: Carry = () => ({ status: "failed", error: "no agent is here" });
   #receiver: Receiver | undefined;
+  /** Ends the repetition of the configured link. */
+  #linking: AbortController | undefined;
   /** Sessions that the gateway knows. */
   readonly #known = new Set<string>();
   readonly #spool: Spool | undefined;
@@ -93,6 +95,7 @@ export class Hub {
     this.session = session;
     if (this.#announced !== session) {
       this.#announced = session;
+      this.#linking = undefined; // that of the session before goes on
       const begun = start();
       this.report({
         ...begun,
@@ -137,9 +140,20 @@ export class Hub {
     acknowledge(this.repeater, command, end);
   }
 
-  link(body: object): Promise<Outcome> {
-    const path = `/api/sessions/${encodeURIComponent(this.session)}/link`;
-    return this.gateway.post(path, JSON.stringify(body));
+  /** Shows the session there. A person decides: what is configured is not tried any more. */
+  link(link: Link): Promise<Outcome> {
+    this.#linking?.abort();
+    return this.gateway.post(this.#linkPath(), JSON.stringify(linkBody(link)));
+  }
+
+  /** The same, until the gateway answers. */
+  linkAsConfigured(link: Link): Promise<Outcome> {
+    this.#linking = new AbortController();
+    return this.repeater.post(this.#linkPath(), linkBody(link), this.#linking.signal);
+  }
+
+  #linkPath(): string {
+    return `/api/sessions/${encodeURIComponent(this.session)}/link`;
   }
 
   /** Commands can be asked for once the gateway knows the session. */
@@ -192,6 +206,10 @@ export class Hub {
       }
     }
   }
+}
+
+function linkBody({ adapter, channel, thread, user }: Link) {
+  return { adapter, channel_id: channel, thread_id: thread, user_id: user };
 }
 
 function droppedReport(dropped: ReadonlyMap<string, number>): Omit<Report, "type"> {

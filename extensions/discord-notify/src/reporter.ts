@@ -120,10 +120,6 @@ export class Reporter {
     );
   }
 
-  get session(): string {
-    return this.#session;
-  }
-
   // ---- sessions ----
 
   #begin(ctx: AgentContext, reason: string): void {
@@ -175,20 +171,9 @@ export class Reporter {
   }
 
   async #linkAsConfigured(link: Link): Promise<void> {
-    const problem = await this.link(link);
-    if (problem) this.#tell(`discord-notify: the session is not linked: ${problem}`, "warning");
-  }
-
-  /** Where the session is shown. Resolves with what went wrong. */
-  async link(link: Link): Promise<string | undefined> {
-    const outcome = await this.hub?.link({
-      adapter: link.adapter,
-      channel_id: link.channel,
-      thread_id: link.thread,
-      user_id: link.user,
-    });
-    if (outcome?.kind === "ok") return undefined;
-    return outcome?.message ?? "nothing is configured";
+    const outcome = await this.hub?.linkAsConfigured(link);
+    if (outcome?.kind === "refused")
+      this.#tell(`discord-notify: the session is not linked: ${outcome.message}`, "warning");
   }
 
   #end(reason: string): void {

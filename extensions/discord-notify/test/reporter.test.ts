@@ -618,3 +618,48 @@ test("a session is linked where the configuration says", async () => {
   );
   await agent.quit();
 });
+
+/** A session that the gateway cannot link to channel 99 at first; the channels that were asked for. */
+async function linking(failures: number) {
+  const fake = await new FakeGateway().start();
+  configure(fake.url, { link: { channel: "99" } });
+  const links = () =>
+    fake.requests
+      .filter(({ path }) => path === "/api/sessions/s-1/link")
+      .map(({ body }) => JSON.parse(body).channel_id);
+  fake.trick = ({ path, body }) =>
+    path.endsWith("/link") && body.includes('"99"') && links().length <= failures
+      ? { status: 503, body: {} }
+      : undefined;
+  const agent = new FakeAgent();
+  agent.emit("session_start", { reason: "startup" });
+  await until("it was tried", () => links().length === 1);
+  return { agent, links };
+}
+
+test("a link that is configured is asked for until the gateway answers", async () => {
+  const { agent, links } = await linking(2);
+  await until("it is linked", () => links().length === 3);
+  await agent.quit();
+  assert.deepEqual(links(), ["99", "99", "99"]);
+});
+
+test("a link that is configured does not replace one that a person has asked for", async () => {
+  const { agent, links } = await linking(100);
+  assert.match(await agent.discord("link 7"), /shown in 7/);
+  await agent.quit(); // waits for what is still repeated
+  assert.deepEqual(links(), ["99", "7"]);
+});
+
+test("a configured link that is refused is said, and not repeated", async () => {
+  const fake = await new FakeGateway().start();
+  configure(fake.url, { link: { channel: "99" } });
+  fake.trick = ({ path }) =>
+    path.endsWith("/link") ? { status: 404, body: { error: { message: "no chat" } } } : undefined;
+  const agent = new FakeAgent();
+  agent.hasUI = true;
+  agent.emit("session_start", { reason: "startup" });
+  await until("it is said", () => agent.notes.some((note) => /not linked: no chat/.test(note)));
+  await agent.quit();
+  assert.equal(fake.requests.filter(({ path }) => path.endsWith("/link")).length, 1);
+});
