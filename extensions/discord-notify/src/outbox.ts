@@ -30,11 +30,12 @@ export const BATCH_MAX = 200; // events, by the gateway
 /** A larger batch would keep the agent's thread busy for too long at once. */
 const BATCH_BYTES = 256 * 1024;
 
+/** The lowest are dropped first. Without its beginning, a session has no name and no commands. */
 const RANKS: Readonly<Record<string, number>> = {
-  notice: 2,
   tool_call: 0,
   tool_result: 0,
-  session_start: 2,
+  notice: 2,
+  session_start: 3,
   session_end: 2,
   turn_end: 2,
   approval_request: 2,
@@ -105,7 +106,7 @@ export class Outbox {
   readonly #redact: Redact;
   readonly #notice: (dropped: ReadonlyMap<string, number>) => Draft;
   #waiting: Entry[] = [];
-  #byRank: Entry[][] = [[], [], []];
+  #byRank: Entry[][] = [[], [], [], []];
   #live = 0; // entries of #waiting that are not dropped
   #bytes = 0; // of these, and of those that are being sent
   #sending = 0;
@@ -175,8 +176,9 @@ export class Outbox {
     this.#sending -= entries.length;
     this.#live += entries.length;
     this.#waiting.unshift(...entries);
-    for (const rank of [0, 1, 2])
-      this.#byRank[rank]?.unshift(...entries.filter((entry) => entry.rank === rank));
+    this.#byRank.forEach((waiting, rank) => {
+      waiting.unshift(...entries.filter((entry) => entry.rank === rank));
+    });
     while (this.#live > 0 && this.#isFull()) this.#dropOne();
   }
 

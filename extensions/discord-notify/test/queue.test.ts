@@ -55,7 +55,7 @@ test("a batch that was not sent comes again, first", () => {
   assert.deepEqual(types(queue.take().body), ["a", "b", "c", "d"]);
 });
 
-test("when it is full, tool calls go first, then others; beginnings, turns and questions last", () => {
+test("when it is full, tool calls go first, then others; turns and questions late, beginnings last", () => {
   const queue = outbox(6);
   for (const type of [
     "session_start",
@@ -81,6 +81,9 @@ test("when it is full, tool calls go first, then others; beginnings, turns and q
   assert.deepEqual(first?.metadata.dropped, { tool_call: 3, tool_result: 1 });
   for (let i = 0; i < 6; i++) queue.add(entry("turn_end"));
   assert.equal(queue.droppedTotal, 4 + 6); // those that are being sent count
+  queue.add(entry("session_start"));
+  for (let i = 0; i < 10; i++) queue.add(entry("turn_end"));
+  assert.ok(queue.lines().some((line) => line.includes("session_start")));
 });
 
 test("its size in bytes is limited too", () => {

@@ -309,6 +309,19 @@ test("events wait for the gateway over its restart, bounded, and say what is mis
   assert.equal(last?.content, "echo 99");
 });
 
+test("a session that begins while the gateway is away has its name and its commands, however much happens", async () => {
+  const { fake, agent } = await rig({ settings: { queue: { events: 20 } }, started: false });
+  await fake.stop();
+  agent.sessionName = "fix the build";
+  agent.emit("session_start", { reason: "startup" });
+  for (let i = 0; i < 100; i++) agent.answer(`turn ${i}`, { totalTokens: 1 });
+  fake.tell("s-1", { action: "steer", content: "still there?" });
+  await fake.start();
+  await until("it has the command", () => agent.said.length === 1);
+  await agent.quit();
+  assert.equal(metadata(fake, "session_start").title, "fix the build");
+});
+
 test("what was not sent before the agent ended is sent by the next one", async () => {
   const { fake, agent, home } = await rig();
   await fake.stop();
