@@ -71,7 +71,10 @@ export interface AgentContext {
   mode?: string;
   hasUI: boolean;
   cwd: string;
-  sessionManager: { getSessionId(): string };
+  sessionManager: {
+    getSessionId(): string;
+    getEntries(): { type: string; message?: AgentMessage }[];
+  };
   model?: { id: string; provider?: string } | undefined;
   signal?: AbortSignal | undefined; // pi, while the agent runs
   isIdle(): boolean;

@@ -131,7 +131,7 @@ export class Reporter {
     this.#reset();
     this.#configure(ctx);
     if (!this.hub) return;
-    this.#title = this.#pi.getSessionName?.() || undefined;
+    this.#title = this.#pi.getSessionName?.() || this.#titleOf(firstPrompt(ctx));
     this.#model = modelOf(ctx);
     const start = () => this.#started(ctx, reason);
     this.#isSubagent = !this.hub.begin(this, session, start, (command) => this.#carry(command));
@@ -243,11 +243,13 @@ export class Reporter {
 
   #prompted(prompt: string, ctx: AgentContext): void {
     this.#adopt(ctx);
-    const named = this.#pi.getSessionName?.();
-    const line = prompt.trim().split("\n", 1)[0]?.trim() ?? "";
-    if (named) this.#update({ title: named });
-    else if (!this.#title && line && this.hub && this.#config.report.text > 0)
-      this.#update({ title: line.slice(0, TITLE_MAX) });
+    this.#update({ title: this.#pi.getSessionName?.() || this.#title || this.#titleOf(prompt) });
+  }
+
+  /** Of a session without a name: the first line of its first prompt. */
+  #titleOf(prompt: string): string | undefined {
+    if (!this.hub || this.#config.report.text === 0) return undefined;
+    return prompt.trim().split("\n", 1)[0]?.trim().slice(0, TITLE_MAX) || undefined;
   }
 
   #runStarted(ctx: AgentContext): void {
@@ -569,6 +571,12 @@ export class Reporter {
     else if (this.#ctx?.hasUI) this.#ctx.ui.notify(`discord-notify: ${message}`, "error");
     else console.error(`discord-notify: ${message}`);
   }
+}
+
+function firstPrompt(ctx: AgentContext): string {
+  const isPrompt = ({ type, message }: { type: string; message?: AgentMessage }) =>
+    type === "message" && message?.role === "user";
+  return textOf(ctx.sessionManager.getEntries().find(isPrompt)?.message?.content);
 }
 
 function modelOf(ctx: AgentContext): string | undefined {

@@ -81,8 +81,8 @@ test("a run is reported from beginning to end", async () => {
 
 test("a session is titled by its first prompt, renamed, and follows the model", async () => {
   const { fake, agent } = await rig();
-  agent.emit("before_agent_start", { prompt: "fix the build\nplease" });
-  agent.emit("before_agent_start", { prompt: "another" });
+  agent.prompt("fix the build\nplease");
+  agent.prompt("another");
   agent.emit("session_info_changed", { name: "named" });
   agent.model = { id: "m-2", provider: "fake" };
   agent.answer("ok");
@@ -94,6 +94,24 @@ test("a session is titled by its first prompt, renamed, and follows the model", 
     { model: "fake/m-2" },
   ]);
 });
+
+for (const reason of ["reload", "resume", "startup"])
+  test(`a session without a name keeps its title over a ${reason}`, async () => {
+    const { fake, agent } = await rig();
+    agent.entries.push({ type: "model_change" });
+    agent.prompt("fix the build\nplease");
+    await agent.quit(reason);
+    agent.load();
+    agent.emit("session_start", { reason });
+    agent.prompt("another");
+    await agent.quit();
+    assert.deepEqual(
+      fake.of("session_update").map((event) => event.metadata),
+      [{ title: "fix the build" }],
+    );
+    const titles = fake.of("session_start").map((event) => event.metadata.title);
+    assert.deepEqual(titles, reason === "reload" ? [undefined] : [undefined, "fix the build"]);
+  });
 
 test("pi announces a new session twice, to a new instance: it is reported once", async () => {
   const { fake, agent } = await rig();

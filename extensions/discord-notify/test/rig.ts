@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import type { AgentApi, AgentContext } from "../src/agent.ts";
+import type { AgentApi, AgentContext, AgentMessage } from "../src/agent.ts";
 import type { Command } from "../src/commands.ts";
 import extension from "../src/index.ts";
 import type { SessionEvent } from "../src/outbox.ts";
@@ -240,6 +240,8 @@ export class FakeAgent {
   idle = true;
   model = { id: "m-1", provider: "fake" };
   sessionName: string | undefined;
+  /** What the session's file has. */
+  entries: { type: string; message?: AgentMessage }[] = [];
   signal: AbortSignal | undefined;
   said: { content: string; deliverAs: string | undefined }[] = [];
   notes: string[] = [];
@@ -310,6 +312,7 @@ export class FakeAgent {
           check();
           return this.session;
         },
+        getEntries: () => this.entries,
       },
       model: this.model,
       signal: this.signal,
@@ -328,6 +331,11 @@ export class FakeAgent {
   /** What the handlers return, not awaited. */
   emit(name: string, event: object = {}, ctx = this.ctx): unknown[] {
     return (this.#handlers.get(name) ?? []).map((handler) => handler(event, ctx));
+  }
+
+  prompt(text: string): void {
+    this.emit("before_agent_start", { prompt: text });
+    this.entries.push({ type: "message", message: { role: "user", content: text } });
   }
 
   call(command: string, id = `call-${Math.random()}`): unknown {
