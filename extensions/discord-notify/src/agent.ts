@@ -63,7 +63,6 @@ export interface ToolVerdict {
 export interface AgentUi {
   confirm(title: string, message: string, options?: { signal?: AbortSignal }): Promise<boolean>;
   notify(message: string, type?: "info" | "warning" | "error"): void;
-  setStatus?(key: string, text: string | undefined): void;
 }
 
 export interface AgentContext {
