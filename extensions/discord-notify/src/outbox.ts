@@ -73,6 +73,12 @@ export class Entry {
   }
 }
 
+/** A copy: a slice would keep the whole text alive while it waits. */
+export function beginning(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return Buffer.from(text.slice(0, length), "utf16le").toString("utf16le");
+}
+
 /** Without what the gateway's JSON cannot hold: halves of characters, and NUL. */
 function clean(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd");

@@ -17,6 +17,7 @@ import type { Answer } from "./approvals.ts";
 import type { Command, End } from "./commands.ts";
 import { type Config, type Link, loadConfig, surroundings } from "./config.ts";
 import { type Hub, hubFor, type Report } from "./hub.ts";
+import { beginning } from "./outbox.ts";
 import { inputText, judge, shortly, type ToolCall, toolCall, type Verdict } from "./policy.ts";
 
 /** How long the end of the agent may be delayed by what is still to be sent. omp allows 2 s. */
@@ -249,7 +250,8 @@ export class Reporter {
   /** Of a session without a name: the first line of its first prompt. */
   #titleOf(prompt: string): string | undefined {
     if (!this.hub || this.#config.report.text === 0) return undefined;
-    return prompt.trim().split("\n", 1)[0]?.trim().slice(0, TITLE_MAX) || undefined;
+    const line = prompt.trim().split("\n", 1)[0]?.trim() ?? "";
+    return beginning(line, TITLE_MAX) || undefined;
   }
 
   #runStarted(ctx: AgentContext): void {
@@ -276,7 +278,7 @@ export class Reporter {
       message?.stopReason === "aborted" ||
       (message?.stopReason === "error" && (this.#abortAsked || /\babort/i.test(error ?? "")));
     this.#held = {
-      text: textOf(message?.content).slice(0, this.#config.report.text + MARGIN),
+      text: beginning(textOf(message?.content), this.#config.report.text + MARGIN),
       usage: message?.usage,
       outcome: aborted ? "aborted" : message?.stopReason === "error" ? "error" : "completed",
       error,
@@ -394,7 +396,7 @@ export class Reporter {
   #inputOf(event: AgentEvents["tool_call"], call: ToolCall): string {
     const limit = this.#config.report.input;
     if (limit === 0) return "";
-    return (call.script || inputText(event.input, limit + MARGIN)).slice(0, limit + MARGIN);
+    return beginning(call.script || inputText(event.input, limit + MARGIN), limit + MARGIN);
   }
 
   async #ask(
@@ -469,7 +471,7 @@ export class Reporter {
     this.#report({
       type: "tool_result",
       tool: event.toolName,
-      content: limit > 0 ? textOf(result?.content ?? result).slice(0, limit + MARGIN) : "",
+      content: limit > 0 ? beginning(textOf(result?.content ?? result), limit + MARGIN) : "",
       limit,
       metadata: {
         toolCallId: event.toolCallId,

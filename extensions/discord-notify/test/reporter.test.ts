@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { configure, FakeAgent, FakeGateway, until } from "./rig.ts";
 
 async function rig(options: { omp?: boolean; settings?: object; started?: boolean } = {}) {
@@ -325,6 +327,26 @@ test("events wait for the gateway over its restart, bounded, and say what is mis
   assert.match(fake.of("notice")[0]?.content ?? "", /events are missing here/);
   const last = fake.of("tool_call").at(-1);
   assert.equal(last?.content, "echo 99");
+});
+
+test("what waits keeps no more in memory than its beginning", async () => {
+  const { fake, agent } = await rig();
+  await fake.stop();
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heap = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  for (let i = 0; i < 100; i++) {
+    agent.call(`echo ${`${i} `.repeat(200_000)}`, `c${i}`);
+    agent.result(`c${i}`, `${i} `.repeat(200_000));
+    agent.answer(`${i} `.repeat(200_000), { totalTokens: 1 });
+  }
+  const grown = heap() - before;
+  assert.ok(grown < 20e6, `${grown} bytes`); // the texts have 150 MB
+  await agent.quit();
 });
 
 test("a session that begins while the gateway is away has its name and its commands, however much happens", async () => {
