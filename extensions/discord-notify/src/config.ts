@@ -235,17 +235,41 @@ function findKey(at: Surroundings, file: string, key?: string, keyFile?: string)
   return key ?? (keyFile ? readKeyFile(keyFile, at.home) : undefined);
 }
 
+type UserSettings = ReturnType<typeof userReader>;
+type ProjectSettings = ReturnType<typeof projectReader>;
+
+/** Throws a ConfigError. */
+function readUserFile(at: Surroundings): { user: UserSettings; from: string } {
+  for (const from of userFiles(at)) {
+    const user = readFile(from, userReader, Boolean(at.env.DRAGOMAN_CONFIG));
+    if (user) return { user, from };
+  }
+  return { user: {}, from: "" };
+}
+
+function policyOf({ policy }: UserSettings, project?: ProjectSettings): Policy {
+  return {
+    enabled: policy?.enabled ?? true,
+    fallback: policy?.default ?? "deny",
+    timeoutSeconds: policy?.timeoutSeconds ?? 300,
+    builtIn: policy?.builtIn ?? {},
+    rules: policy?.rules ?? [],
+    projectRules: project?.policy?.rules ?? [],
+  };
+}
+
+/** What holds while something is wrong: the user's policy, or the default if it cannot be read. */
+export function policyDespiteMistakes(at: Surroundings): Policy {
+  try {
+    return policyOf(readUserFile(at).user);
+  } catch {
+    return policyOf({});
+  }
+}
+
 /** Throws a ConfigError. undefined: nothing is configured, and nothing is reported. */
 export function loadConfig(at: Surroundings): Config | undefined {
-  let user: ReturnType<typeof userReader> = {};
-  let from = "";
-  for (const file of userFiles(at)) {
-    const found = readFile(file, userReader, Boolean(at.env.DRAGOMAN_CONFIG));
-    if (!found) continue;
-    user = found;
-    from = file;
-    break;
-  }
+  const { user, from } = readUserFile(at);
   const address = at.env.DRAGOMAN_URL || user.url;
   if (!address) return undefined;
   const allowPlain = user.allowPlainHttp || at.env.DRAGOMAN_ALLOW_PLAIN_HTTP === "1";
@@ -274,14 +298,7 @@ export function loadConfig(at: Surroundings): Config | undefined {
       bytes: user.queue?.bytes ?? 4 * 1024 * 1024,
       spool: user.queue?.spool ?? true,
     },
-    policy: {
-      enabled: user.policy?.enabled ?? true,
-      fallback: user.policy?.default ?? "deny",
-      timeoutSeconds: user.policy?.timeoutSeconds ?? 300,
-      builtIn: user.policy?.builtIn ?? {},
-      rules: user.policy?.rules ?? [],
-      projectRules: project?.policy?.rules ?? [],
-    },
+    policy: policyOf(user, project),
   };
 }
 

@@ -108,7 +108,7 @@ export async function discord(reporter: Reporter, args: string, ctx: AgentContex
   if (!subcommand) {
     say(SUBCOMMANDS.map(({ usage, help }) => `/discord ${usage}: ${help}`).join("\n"));
   } else if (!reporter.hub) {
-    say(`discord-notify is off: ${reporter.problem ?? "there is no session yet"}`);
+    say(`Nothing is reported: ${reporter.problem ?? "there is no session yet"}`);
   } else {
     say(await subcommand.run(reporter.hub, reporter, rest));
   }

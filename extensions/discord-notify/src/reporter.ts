@@ -13,9 +13,16 @@ import {
   textOf,
   type Usage,
 } from "./agent.ts";
-import type { Answer } from "./approvals.ts";
+import { type Answer, Approvals } from "./approvals.ts";
 import type { Command, End } from "./commands.ts";
-import { type Config, type Link, loadConfig, surroundings } from "./config.ts";
+import {
+  type Config,
+  type Link,
+  loadConfig,
+  type Policy,
+  policyDespiteMistakes,
+  surroundings,
+} from "./config.ts";
 import { type Hub, hubFor, type Report } from "./hub.ts";
 import { beginning } from "./outbox.ts";
 import { inputText, judge, shortly, type ToolCall, toolCall, type Verdict } from "./policy.ts";
@@ -51,6 +58,10 @@ export class Reporter {
   hub: Hub | undefined;
   /** Why nothing is reported, if so. */
   problem: string | undefined;
+  /** undefined: nothing is configured. A mistake does not turn it off. */
+  #policy: Policy | undefined;
+  /** Questions that nobody but the desk can answer, because of a mistake. */
+  readonly #atDesk = new Approvals();
   /** The newest; older ones throw. undefined: no session. */
   #ctx: AgentContext | undefined;
   #session = "";
@@ -140,14 +151,19 @@ export class Reporter {
 
   #configure(ctx: AgentContext): void {
     if (this.hub) return;
+    const at = surroundings(this.program, ctx.cwd, ctx.isProjectTrusted?.() ?? true);
     try {
-      const trusted = ctx.isProjectTrusted?.() ?? true;
-      const config = loadConfig(surroundings(this.program, ctx.cwd, trusted));
+      const config = loadConfig(at);
       this.problem = config ? undefined : "nothing is configured: see the README of this extension";
       if (config) this.hub = hubFor(config);
+      this.#policy = config?.policy;
     } catch (error) {
       this.problem = (error as Error).message;
-      this.#tell(`discord-notify is off. ${this.problem}`, "error");
+      this.#policy = policyDespiteMistakes(at);
+      this.#tell(
+        `discord-notify reports nothing, and asks at the desk alone. ${this.problem}`,
+        "error",
+      );
     }
   }
 
@@ -191,6 +207,7 @@ export class Reporter {
   /** Resolves when the agent may go. */
   async #leave(reason: string): Promise<void> {
     if (this.#session === "") return;
+    this.#atDesk.refuseAll();
     if (reason !== "reload") this.#end(reason);
     this.#session = "";
     this.#ctx = undefined;
@@ -203,6 +220,7 @@ export class Reporter {
     this.#failed = undefined;
     this.#retries = 0;
     this.#running.clear();
+    this.#atDesk.refuseAll();
   }
 
   /** After the end some events may still come; they are nobody's. */
@@ -348,17 +366,17 @@ export class Reporter {
     ctx: AgentContext,
   ): ToolVerdict | undefined | Promise<ToolVerdict | undefined> {
     this.#adopt(ctx);
-    if (!this.hub || this.#session === "") return undefined;
-    const { policy, report } = this.#config;
+    if (!this.#policy || this.#session === "") return undefined;
     const call = toolCall(event.toolName, event.input, ctx.cwd);
-    const verdict = judge(policy, call);
+    const verdict = judge(this.#policy, call);
+    const isIgnored = this.hub?.config.report.ignoreTools.includes(event.toolName);
     const running: RunningTool = {
       startedMs: performance.now(),
-      reported: verdict !== undefined || !report.ignoreTools.includes(event.toolName),
+      reported: verdict !== undefined || !isIgnored,
       blocked: false,
     };
     if (this.#running.size < RUNNING_MAX) this.#running.set(event.toolCallId, running);
-    if (running.reported) this.#reportCall(event, call, verdict);
+    if (this.hub && running.reported) this.#reportCall(event, call, verdict);
     if (verdict?.action === "deny") {
       running.blocked = true;
       return { block: true, reason: `Refused by the policy, because it ${verdict.reason}.` };
@@ -406,19 +424,19 @@ export class Reporter {
     ctx: AgentContext,
   ): Promise<Answer> {
     const { hub } = this;
-    if (!hub) return { decision: verdict.fallback, by: "unreachable" };
+    const approvals = hub?.approvals ?? this.#atDesk;
     const timeoutMs = Math.min(verdict.timeoutMs, this.#handlerLimit(ctx));
     const title = `${event.toolName} ${verdict.reason}`;
     const otherwise = verdict.fallback === "allow" ? "it runs" : "it is refused";
     const message = `${shortly(call)}\n\nWithout an answer within ${Math.round(timeoutMs / 1000)} s ${otherwise}.`;
-    return await hub.approvals.ask({
+    return await approvals.ask({
       fallback: verdict.fallback,
       timeoutMs,
       signal: ctx.signal,
       dialog: ctx.hasUI ? (signal) => ctx.ui.confirm(title, message, { signal }) : undefined,
-      isUnreachable: () => hub.gateway.breaker.state === "open",
+      isUnreachable: () => !hub || hub.gateway.breaker.state === "open",
       announce: (id, onSent) =>
-        hub.report(
+        hub?.report(
           this.#marked({
             type: "approval_request",
             tool: event.toolName,
@@ -437,7 +455,7 @@ export class Reporter {
           }),
         ),
       resolved: (id, { decision, by }) =>
-        hub.report(
+        hub?.report(
           this.#marked({
             type: "approval_resolved",
             tool: event.toolName,

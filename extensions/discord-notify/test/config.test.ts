@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { loadConfig, type Surroundings } from "../src/config.ts";
+import { loadConfig, policyDespiteMistakes, type Surroundings } from "../src/config.ts";
 import { temporary } from "./rig.ts";
 
 const URL = "http://127.0.0.1:8420";
@@ -152,4 +152,17 @@ test("a project reports less and asks more, and nothing else", () => {
       .length,
     0,
   );
+});
+
+test("the user's policy holds while something else is wrong, and the default while it cannot be read", () => {
+  const policy = { builtIn: { privilege: "deny" } };
+  const held = (user: unknown, project?: unknown) => {
+    const at = home(user, project);
+    assert.notEqual(problem(at), "none");
+    return policyDespiteMistakes(at);
+  };
+  assert.deepEqual(held({ url: URL, keyFile: "~/none", policy }).builtIn, policy.builtIn);
+  assert.deepEqual(held({ url: URL, key: "k", policy }, "{").builtIn, policy.builtIn);
+  const fallback = held("{");
+  assert.deepEqual([fallback.enabled, fallback.fallback, fallback.builtIn], [true, "deny", {}]);
 });

@@ -398,11 +398,26 @@ test("a wrong configuration is said once, and the agent works on", async () => {
   const agent = new FakeAgent();
   agent.hasUI = true;
   agent.emit("session_start", { reason: "startup" });
-  assert.equal(agent.call("rm -rf x"), undefined);
+  assert.equal(agent.call("ls"), undefined);
   agent.answer("ok");
-  await agent.quit();
   assert.equal(agent.notes.length, 1);
-  assert.match(agent.notes[0] ?? "", /discord-notify is off.*url: expected an address/);
+  assert.match(agent.notes[0] ?? "", /reports nothing.*url: expected an address/);
+  assert.match(await agent.discord("status"), /Nothing is reported: .*url: expected an address/);
+  await agent.quit();
+});
+
+test("a wrong configuration does not turn the policy off: the desk is asked", async () => {
+  configure("ftp://x", { policy: { rules: [{ pattern: "deploy", action: "deny" }] } });
+  const agent = new FakeAgent();
+  agent.emit("session_start", { reason: "startup" });
+  assert.match(JSON.stringify(await agent.call("rm -rf x")), /Nobody could be asked/);
+  assert.match(JSON.stringify(agent.call("make deploy")), /Refused by the policy/);
+  agent.hasUI = true;
+  const asked = [agent.call("rm -rf x"), agent.call("rm -rf y")] as Promise<unknown>[];
+  agent.dialogs[0]?.answer(true);
+  assert.equal(await asked[0], undefined);
+  await agent.quit();
+  assert.match(JSON.stringify(await asked[1]), /was stopped/);
 });
 
 test("what the agent does after its end is nobody's", async () => {
