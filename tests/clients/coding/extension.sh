@@ -1,18 +1,21 @@
 # Dragoman's extension in a real agent, for scripts in tests/e2e that set `agent` to pi or omp and source this: everything it promises,
 # with a simulated model and the real daemon, which is killed in between.
 . tests/e2e/lib.sh
+. tests/lib/ports.sh
 . tests/clients/coding/agents.sh
 set -e
 
+# At the same address every time; it must not keep the agent's input open.
+start_daemon() { start --listen "127.0.0.1:$port" 9>&-; }
 configure() {
         cat >"$dir/config.json" <<JSON
 { "agents": { "echo": { "type": "echo" } }, "adapters": { "api": { "type": "api" } } }
 JSON
-        start
+        reserve_port port
+        start_daemon
         start_sim llm
         model=$sim
         coding_home "$dir/home" "$model/v1"
-        sed -i 's/fake-1/gpt-5.4/; s/sk-fake/sk-sim/' "$dir/home/agent/models.json"
         mkdir -p "$dir/project"
         (umask 077 && run keys create laptop --scope sessions:write --rate 60000 --json | jq -r .key >"$dir/home/key")
         cat >"$dir/home/agent/discord-notify.json" <<JSON
@@ -156,8 +159,6 @@ answer_dialog() {
         tell_agent "{\"type\":\"extension_ui_response\",\"id\":\"$id\",\"confirmed\":true}"
 }
 
-# The daemon comes back at its address; it must not keep the agent's input open.
-restart() { start --listen "$addr" 9>&-; }
 # The daemon is killed while a tool runs, and while a question waits; the agent works on.
 outlives_the_gateway() {
         local said before questions
@@ -168,7 +169,7 @@ outlives_the_gateway() {
         touch "$dir/go"
         await grep -qF survived "$dir/out"
         await model_read 'echo second'
-        restart
+        start_daemon
         happened tool_result $((before + 2))
         happened turn_end 1 '.content | test("^back")'
 
@@ -177,7 +178,7 @@ outlives_the_gateway() {
         prompt 'use bash: rm -rf later' 'say later'
         happened approval_request $((questions + 1))
         kill_daemon
-        restart
+        start_daemon
         decide $((questions + 1)) allow
         happened turn_end 1 '.content | test("^later")'
         [ ! -e "$dir/project/later" ] || fail "the permitted call was not run"
