@@ -331,8 +331,8 @@ static void commands_of_our_own_need_no_list(void **state)
         assert_string_equal(rig_method(g, 1), "setMyCommands");
         for (const char *const *name =
                      (const char *const[]){ "roll", "stop", "remind", "reminders", "quiet", "event",
-                                            "sessions", "steer", "followup", "abort", "notify",
-                                            "help", NULL };
+                                            "sessions", "steer", "reply", "followup", "abort",
+                                            "notify", "help", NULL };
              *name; name++) {
                 char *entry = mem_printf("{\"command\":\"%s\",", *name);
 

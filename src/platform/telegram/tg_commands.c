@@ -26,6 +26,7 @@ static const char *const own_commands[] = {
         "event - plan something together",
         "sessions - list coding sessions",
         "steer - tell a coding agent something",
+        "reply - the same as steer",
         "followup - tell it when it would stop",
         "abort - let a coding agent stop",
         "notify - what you hear of sessions: errors, off",
