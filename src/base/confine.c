@@ -112,7 +112,7 @@ static int confine_writes(const char *const *writable, struct confine_report *re
  * version. The unit's SystemCallFilter lists the allowed ones.
  */
 static const int refused[] = {
-#if !CONFINE_SANITIZED /* a sanitizer reads memory by ptrace, and starts a program to find symbols */
+#if !CONFINE_SANITIZED /* it reads memory by ptrace, and starts a program to find symbols */
         SYS_execve,
         SYS_execveat,
         SYS_ptrace,
