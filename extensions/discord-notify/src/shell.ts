@@ -12,15 +12,15 @@ import { commandsOf, KEYWORDS, runsInput, scriptOf, unwrap } from "./wrappers.ts
 
 export interface Command {
   /** Without assignments and wrappers; the first is the name without its folder. */
-  words: string[];
+  words: readonly string[];
   /** Wrappers that it was under: "sudo", "xargs". */
-  under: string[];
+  under: readonly string[];
   /** Files that its output is redirected to. */
-  writes: string[];
+  writes: readonly string[];
   /** Name of the command before it in the pipe. */
   pipedFrom: string | undefined;
   /** A substitution is among its words: `sh -c "$(curl …)"`, `bash <(curl …)`. */
-  substituted: Command[];
+  substituted: readonly Command[];
 }
 
 /** Of scripts in scripts: `sh -c "sh -c …"`. */
@@ -32,27 +32,15 @@ interface Word {
   text: string;
   isQuoted: boolean;
   /** By substitutions in it. */
-  runs: Command[];
+  runs: Command[] | undefined;
 }
 
-interface HereDocument {
-  delimiter: string;
-  /** `<<-`: lines may begin with tabs. */
-  isIndented: boolean;
-  /** Substitutions are not made in it. */
-  isLiteral: boolean;
-  /** It is the input of a shell. */
+interface Redirection {
+  operator: string;
+  /** The file, the text of a here-string, or what ends a here-document. */
+  word: Word;
+  /** A here-document is the input of a shell. */
   isScript: boolean;
-}
-
-/** What is read of a command, or of nothing between two operators. */
-interface Draft {
-  words: Word[];
-  /** Of redirections. */
-  targets: Word[];
-  writes: string[];
-  hereStrings: string[];
-  hereDocuments: HereDocument[];
 }
 
 const BLANKS = /(?:[^\S\n]|\\\n|#[^\n]*)+/y;
@@ -75,12 +63,8 @@ export function parseShell(text: string, depth = 0): Command[] {
 }
 
 /** Not by spreading: there may be more than a call takes arguments. */
-function append<T>(to: T[], more: readonly T[]): void {
-  for (const one of more) to.push(one);
-}
-
-function newDraft(): Draft {
-  return { words: [], targets: [], writes: [], hereStrings: [], hereDocuments: [] };
+function append<T>(to: T[], more: readonly T[] | undefined): void {
+  if (more) for (const one of more) to.push(one);
 }
 
 class Reader {
@@ -90,7 +74,7 @@ class Reader {
   #brackets: number;
   #substitutions = 0; // of the brackets
   /** They begin behind the end of this line. */
-  #pending: HereDocument[] = [];
+  #pending: Redirection[] = [];
   /** Something has no end, or is too deep. */
   isLost = false;
 
@@ -103,33 +87,35 @@ class Reader {
   /** Up to the bracket that ends them, or the end of the text. */
   commands(isBracketed = false, input?: string): Command[] {
     const found: Command[] = [];
-    let draft = newDraft();
+    let words: Word[] = [];
+    let redirections: Redirection[] = [];
     let pipedFrom = input;
     let isBegun = false; // something other than keywords was read of this command
     let cases = 0; // in which `)` ends a pattern
 
     const end = (isPiped = false) => {
-      const command = this.#finish(draft, pipedFrom, found);
+      const command = this.#finish(words, redirections, pipedFrom, found);
       // a group has no name: `{ curl …; } | sh`. After `|` lines may be empty
       if (isPiped) pipedFrom = (command ?? found.at(-1))?.words[0];
       else if (command) pipedFrom = undefined;
-      draft = newDraft();
+      if (words.length > 0) words = [];
+      if (redirections.length > 0) redirections = [];
       isBegun = false;
     };
 
     for (;;) {
-      this.#take(BLANKS);
+      this.#skip(BLANKS);
       if (this.#at >= this.#text.length) break;
       const operator = this.#take(OPERATOR);
       switch (operator) {
         case "": {
           const word = this.#word();
           const keyword = word.isQuoted ? "" : word.text;
-          const isAfterIn = draft.words.at(-1)?.text === "in";
+          const isAfterIn = words.at(-1)?.text === "in";
           if (keyword === "case" && !isBegun) cases++;
           else if (keyword === "esac" && (!isBegun || isAfterIn) && cases > 0) cases--;
           isBegun ||= !KEYWORDS.has(keyword);
-          draft.words.push(word);
+          words.push(word);
           break;
         }
         case "\n":
@@ -147,32 +133,12 @@ class Reader {
           if (isBracketed) return found;
           this.isLost = true;
           break;
-        case "<<":
-        case "<<-": {
-          const { text, isQuoted } = this.#target(draft);
-          const here = {
-            delimiter: text,
-            isIndented: operator === "<<-",
-            isLiteral: isQuoted,
-            isScript: false,
-          };
-          draft.hereDocuments.push(here);
-          this.#pending.push(here);
-          break;
-        }
-        case "<<<":
-          draft.hereStrings.push(this.#target(draft).text);
-          break;
         case "<":
         case "<&":
           break; // what follows is among the words
         default:
-          if (operator.includes(">")) {
-            const { text } = this.#target(draft);
-            if (text && !/^(?:\d+|-)$/.test(text)) draft.writes.push(text);
-          } else {
-            end(operator === "|" || operator === "|&");
-          }
+          if (/[<>]/.test(operator)) redirections.push(this.#redirection(operator));
+          else end(operator === "|" || operator === "|&");
       }
     }
     end();
@@ -180,18 +146,39 @@ class Reader {
     return found;
   }
 
+  #redirection(operator: string): Redirection {
+    this.#skip(BLANKS);
+    const redirection = { operator, word: this.#word(), isScript: false };
+    if (operator === "<<" || operator === "<<-") this.#pending.push(redirection);
+    return redirection;
+  }
+
   /** Adds what the words are and run to those that are found. undefined: they are no command. */
-  #finish(draft: Draft, pipedFrom: string | undefined, found: Command[]): Command | undefined {
-    const { writes, hereDocuments, hereStrings } = draft;
-    const substituted = [...draft.words, ...draft.targets].flatMap(({ runs }) => runs);
+  #finish(
+    words: readonly Word[],
+    redirections: readonly Redirection[],
+    pipedFrom: string | undefined,
+    found: Command[],
+  ): Command | undefined {
+    if (words.length + redirections.length === 0) return undefined;
+    const substituted: Command[] = [];
+    for (const { runs } of words) append(substituted, runs);
+    for (const { word } of redirections) append(substituted, word.runs);
     append(found, substituted);
-    const words = draft.words.map((word) => word.text);
-    const around = { writes, pipedFrom, substituted };
-    const [command, ...runs] = withWhatItRuns(words, this.#depth, around, hereStrings);
-    if (!command) return undefined;
-    if (runsInput(command.words)) for (const here of hereDocuments) here.isScript = true;
+    const writes = redirections.flatMap(({ operator, word: { text } }) =>
+      operator.includes(">") && text && !/^(?:\d+|-)$/.test(text) ? [text] : [],
+    );
+    const { words: own, under } = unwrap(words.map(({ text }) => text));
+    if (own.length + under.length + writes.length === 0) return undefined;
+    const command = { words: own, under, writes, pipedFrom, substituted };
     found.push(command);
-    append(found, runs);
+    if (runsInput(own))
+      for (const redirection of redirections) {
+        redirection.isScript = true;
+        if (redirection.operator === "<<<")
+          append(found, parseShell(redirection.word.text, this.#depth + 1));
+      }
+    appendRuns(found, own, this.#depth);
     return command;
   }
 
@@ -232,10 +219,10 @@ class Reader {
   /** What a text runs that is not of commands itself. */
   #substitutionsIn(text: string): Command[] {
     const reader = new Reader(text, this.#depth, this.#brackets + 1);
-    const word: Word = { text: "", isQuoted: true, runs: [] };
+    const word: Word = { text: "", isQuoted: true, runs: undefined };
     while (reader.#at < text.length) reader.#quotedPiece(word);
     this.isLost ||= reader.isLost;
-    return word.runs;
+    return word.runs ?? [];
   }
 
   // ---- here-documents ----
@@ -245,16 +232,17 @@ class Reader {
     return this.#pending.splice(0).flatMap((here) => {
       const body = this.#body(here);
       if (here.isScript) return parseShell(body, this.#depth + 1);
-      return here.isLiteral ? [] : this.#substitutionsIn(body);
+      return here.word.isQuoted ? [] : this.#substitutionsIn(body);
     });
   }
 
-  #body({ delimiter, isIndented }: HereDocument): string {
+  #body({ operator, word: { text: delimiter } }: Redirection): string {
     const text = this.#text;
+    const tabs = operator === "<<-" ? /^\t+/ : "";
     const begin = this.#at;
     while (this.#at < text.length) {
       const lineEnd = indexOr(text, "\n", this.#at);
-      const line = text.slice(this.#at, lineEnd).replace(isIndented ? /^\t+/ : "", "");
+      const line = text.slice(this.#at, lineEnd).replace(tabs, "");
       const ends = line === delimiter;
       // bash ends it also by `EOF)`
       const endsWithBracket =
@@ -272,17 +260,9 @@ class Reader {
 
   // ---- words ----
 
-  #target(draft: Draft): Word {
-    this.#take(BLANKS);
-    const word = this.#word();
-    draft.targets.push(word);
-    return word;
-  }
-
   #word(): Word {
-    const word: Word = { text: "", isQuoted: false, runs: [] };
+    const word: Word = { text: this.#take(PLAIN), isQuoted: false, runs: undefined };
     for (;;) {
-      word.text += this.#take(PLAIN);
       const c = this.#text[this.#at];
       if (c === "'") {
         this.#at++;
@@ -302,7 +282,13 @@ class Reader {
       } else {
         return word;
       }
+      word.text += this.#take(PLAIN);
     }
+  }
+
+  #ran(word: Word, commands: readonly Command[]): void {
+    word.runs ??= [];
+    append(word.runs, commands);
   }
 
   #doubleQuoted(word: Word): void {
@@ -340,7 +326,7 @@ class Reader {
     const pending = this.#pending.splice(0); // of the line outside
     this.#at += 2;
     this.#substitutions++;
-    append(word.runs, (mayBeArithmetic && this.#arithmetic()) || this.#bracketed());
+    this.#ran(word, (mayBeArithmetic && this.#arithmetic()) || this.#bracketed());
     this.#substitutions--;
     this.#pending = [...pending, ...this.#pending];
   }
@@ -354,7 +340,7 @@ class Reader {
       return;
     }
     this.#brackets++;
-    const inner: Word = { text: "", isQuoted, runs: word.runs };
+    const inner: Word = { text: "", isQuoted, runs: undefined };
     while (this.#at < this.#text.length && this.#text[this.#at] !== "}") {
       const c = this.#text[this.#at];
       const hasEscapes = c === "$" && this.#text[this.#at + 1] === "'";
@@ -362,7 +348,7 @@ class Reader {
         this.#at += hasEscapes ? 2 : 1;
         const text = this.#upTo("'", hasEscapes);
         // in `"${x:-'}$(a)'}"` it hides the bracket, and not the substitution
-        if (isQuoted) append(word.runs, this.#substitutionsIn(text));
+        if (isQuoted) this.#ran(inner, this.#substitutionsIn(text));
       } else if (c === '"') {
         this.#doubleQuoted(inner);
       } else if (!this.#expansion(inner, isQuoted)) {
@@ -371,13 +357,14 @@ class Reader {
     }
     this.#close();
     this.#brackets--;
+    if (inner.runs) this.#ran(word, inner.runs);
     word.text += this.#text.slice(begin, this.#at);
   }
 
   #backquoted(word: Word, isQuoted: boolean): void {
     this.#at++;
     const script = this.#upTo("`", true).replace(isQuoted ? /\\([$`"\\])/g : /\\([$`\\])/g, "$1");
-    append(word.runs, parseShell(script, this.#depth + 1));
+    this.#ran(word, parseShell(script, this.#depth + 1));
   }
 
   /** `$'…'`. Of its escapes only those that hide the end, and lines. */
@@ -404,10 +391,14 @@ class Reader {
   }
 
   #take(pattern: RegExp): string {
+    const begin = this.#at;
+    this.#skip(pattern);
+    return this.#text.slice(begin, this.#at);
+  }
+
+  #skip(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0] ?? "";
-    this.#at += found.length;
-    return found;
+    if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
   }
 
   #one(): string {
@@ -420,24 +411,14 @@ function indexOr(text: string, what: string, from: number): number {
   return found < 0 ? text.length : found;
 }
 
-type Around = Omit<Command, "words" | "under">;
-const NOTHING: Around = { writes: [], pipedFrom: undefined, substituted: [] };
-
-/** The command of these words, and then what it runs; nothing if there is no command. */
-function withWhatItRuns(
-  words: string[],
-  depth: number,
-  around: Around = NOTHING,
-  hereStrings: string[] = [],
-): Command[] {
-  const { words: own, under } = unwrap(words);
-  if (depth > SCRIPTS_MAX || own.length + under.length + around.writes.length === 0) return [];
-  const script = scriptOf(own);
-  const scripts = script === undefined ? [] : [script];
-  if (runsInput(own)) scripts.push(...hereStrings);
-  return [
-    { words: own, under, ...around },
-    ...scripts.flatMap((text) => parseShell(text, depth + 1)),
-    ...commandsOf(own).flatMap((inner) => withWhatItRuns(inner, depth + 1)),
-  ];
+/** Adds what the words of a command let it run. */
+function appendRuns(found: Command[], words: string[], depth: number): void {
+  const script = scriptOf(words);
+  if (script !== undefined) append(found, parseShell(script, depth + 1));
+  if (depth >= SCRIPTS_MAX) return;
+  for (const inner of commandsOf(words)) {
+    const { words: own, under } = unwrap(inner);
+    found.push({ words: own, under, writes: [], pipedFrom: undefined, substituted: [] });
+    appendRuns(found, own, depth + 1);
+  }
 }
