@@ -1,9 +1,10 @@
 /*
  * recover: resumes open rows of an earlier run, and retries failed turns.
  *
- * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE) or if they go on
- * from stored steps (AGENT_RESUMES), and not too often, else they end with a notice. Deliveries in
- * state sending may have arrived. Events after the dispatch cursor are decided.
+ * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE), if they go on
+ * from stored steps (AGENT_RESUMES) or if the agent knows whether it was given them
+ * (AGENT_RECOVERS), and not too often, else they end with a notice. Deliveries in state sending may
+ * have arrived. Events after the dispatch cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,7 @@ static void start_recovered(struct road *r, struct turn *t)
 
 static void resume(struct road *r, struct recovered_turn *v)
 {
+        static const unsigned may_run_again = AGENT_REPEATABLE | AGENT_RESUMES | AGENT_RECOVERS;
         const struct turn_row *row = v->row;
         unsigned can = r->agents.abilities(r->agents.agents, row->agent);
         struct turn *t;
@@ -281,7 +283,7 @@ static void resume(struct road *r, struct recovered_turn *v)
         t->cancel.why = mem_strdup(row->cancel_reason);
         if (t->cancel.why)
                 turn_check_cancel(t);
-        else if (row->state == TURN_RUNNING && !(can & (AGENT_REPEATABLE | AGENT_RESUMES)))
+        else if (row->state == TURN_RUNNING && !(can & may_run_again))
                 turn_give_up(t,
                              "the process ended during this turn, and its agent must not be asked "
                              "twice");

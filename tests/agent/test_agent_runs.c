@@ -239,6 +239,53 @@ static void a_turn_that_may_have_had_effects_does_not_fail_over(void **state)
         }
 }
 
+static void fail_with_stored_steps(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct fake_turn *t = arg;
+        struct turn_reply reply = { .kind = ERR_NET, .error = "its model is down" };
+
+        (void)h;
+        if (strcmp(a->name, "a") != 0)
+                return;
+        a->ops->cancel((struct agent *)a, &t->run);
+        agent_finish((struct agent *)a, &t->run, &reply, EFFECT_STORED);
+}
+
+/* They would begin the turn anew. */
+static void stored_steps_are_not_given_to_started_programs_and_a2a(void **state)
+{
+        static const char *const rows[] = {
+                "a",
+                "webhook",
+                "{\"url\": \"" DEAD "\", "
+                "\"failover\": [\"pi\", \"omp\", \"acp\", \"a2a\", \"b\"]}",
+                "pi",
+                "pi",
+                "{}",
+                "omp",
+                "omp",
+                "{}",
+                "acp",
+                "acp",
+                "{\"command\": \"true\"}",
+                "a2a",
+                "a2a",
+                "{\"url\": \"" DEAD "\"}",
+                NULL
+        };
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        apply(b, rows);
+        fake_turn_init(&t, "a", "hello");
+        fake_turn_start(&t, b->agents);
+        agents_each(b->agents, fail_with_stored_steps, &t);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_string_equal(t.failovers.data, "");
+        fake_turn_release(&t);
+}
+
 static void a_turn_with_streamed_text_does_not_fail_over(void **state)
 {
         static const char *const rows[] = {
@@ -727,6 +774,7 @@ int main(void)
                 TEST(a_silent_answer_does_not_fail_over),
                 TEST(a_model_takes_over_from_a_webhook),
                 TEST(a_turn_that_may_have_had_effects_does_not_fail_over),
+                TEST(stored_steps_are_not_given_to_started_programs_and_a2a),
                 TEST(a_turn_with_streamed_text_does_not_fail_over),
                 TEST(a_broken_stream_or_run_does_not_fail_over),
                 TEST(a_turn_is_repeatable_only_if_the_whole_failover_list_is),

@@ -113,7 +113,7 @@ static unsigned agent_abilities(struct agents *ctx, const char *agent)
         if (strcmp(agent, "batch") == 0)
                 return AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY;
         if (strcmp(agent, "steps") == 0)
-                return AGENT_RESUMES | AGENT_STEERS | AGENT_BATCHES;
+                return AGENT_RECOVERS | AGENT_STEERS | AGENT_BATCHES;
         return 0;
 }
 

@@ -146,7 +146,7 @@ const struct agent_ops a2a_agent = {
         .type = "a2a",
         .help = "An agent that speaks the Agent2Agent protocol (A2A), 1.0 or 0.3; see "
                 "`docs/A2A.md`.",
-        .can = AGENT_BATCHES | AGENT_STREAMS | AGENT_CANCELS | AGENT_RESUMES,
+        .can = AGENT_BATCHES | AGENT_STREAMS | AGENT_CANCELS | AGENT_RECOVERS,
         .settings = settings,
         .conf_size = sizeof(struct a2a_conf),
         .check = check,

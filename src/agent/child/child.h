@@ -233,7 +233,7 @@ void child_over(struct child *c, const struct child_end *end);
 
 /* ---- agent_ops ---- */
 
-#define CHILD_CAN (AGENT_BATCHES | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS | AGENT_RESUMES)
+#define CHILD_CAN (AGENT_BATCHES | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS | AGENT_RECOVERS)
 /* clang-format off */
 #define CHILD_OPS                                                                              \
         .close = child_close, .start = child_start,                                            \

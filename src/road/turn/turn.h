@@ -5,8 +5,8 @@
  *        └── lane free ──► STORING_RUNNING ──────┘                end committed: freed
  *
  * The claim raises attempt and fence before the agent is asked, and the end names the fence, so a
- * late answer changes nothing. After a crash a running turn is repeated (AGENT_REPEATABLE) or ended
- * with a notice.
+ * late answer changes nothing. After a crash a running turn goes on if its agent permits that, else
+ * it ends with a notice (recover.c).
  */
 #ifndef ROAD_TURN_TURN_H
 #define ROAD_TURN_TURN_H

@@ -23,8 +23,9 @@ enum agent_ability {
         AGENT_HISTORY = 1 << 2,    /* wants the history */
         AGENT_STREAMS = 1 << 3,    /* calls turn_delta */
         AGENT_CANCELS = 1 << 4,    /* can be stopped */
-        AGENT_RESUMES = 1 << 5,    /* stores its steps: interrupted turns go on from the last one */
+        AGENT_RESUMES = 1 << 5,    /* goes on from stored steps, also those of another such agent */
         AGENT_STEERS = 1 << 6,     /* takes further messages while it runs, see turn_steer */
+        AGENT_RECOVERS = 1 << 7,   /* knows whether it was given an interrupted turn */
 };
 
 struct transcript_line {
