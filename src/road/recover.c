@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "road/road_state.h"
 #include "rows/a2a_turn_row.h"
-#include "rows/agent_session_row.h"
 #include "rows/journal_row.h"
 #include "rows/trigger_log_row.h"
 
@@ -213,6 +212,7 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
                                 .agent = row->agent,
                                 .rule = row->rule,
                                 .session = row->session,
+                                .given_to = row->given_to,
                                 .adapter = row->adapter,
                                 .channel = row->channel,
                                 .thread = row->thread,
@@ -367,7 +367,6 @@ static int write_retry(struct store_tx *tx, void *arg, struct error *err)
                                  (long long)v->id);
         /* its end writes them again */
         if (rc < 0 || transcript_row_delete_turn(tx, v->id, err) < 0 ||
-            agent_session_row_release(tx, v->id, err) < 0 ||
             a2a_turn_row_delete(tx, v->id, err) < 0)
                 return -1;
         v->turn = mem_zalloc(sizeof(*v->turn));

@@ -1,7 +1,6 @@
 /*
- * agent_session_row: which session of its own an agent keeps for a conversation, and the last turn
- * it was given. A started agent (agent/child/child.h) goes on with it in a new process; of an a2a
- * agent it is the context.
+ * agent_session_row: which session of its own an agent keeps for a conversation. A started agent
+ * (agent/child/child.h) goes on with it in a new process; of an a2a agent it is the context.
  */
 #ifndef ROWS_AGENT_SESSION_ROW_H
 #define ROWS_AGENT_SESSION_ROW_H
@@ -12,7 +11,7 @@ struct agent_session_row {
         const char *agent;
         const char *name;    /* of agent_session(): another one after /new */
         const char *session; /* the agent's id of it; "": none yet */
-        int64_t turn;        /* the last that the agent was given */
+        int64_t turn;        /* that writes the row; not stored */
         int64_t used_ms;
 };
 
@@ -24,7 +23,5 @@ int agent_session_row_get(struct store_tx *tx, const char *agent, const char *na
  */
 int agent_session_row_put(struct store_tx *tx, const struct agent_session_row *row, int64_t fence,
                           struct error *err);
-/* The turn may be given again: an operator retries it. */
-int agent_session_row_release(struct store_tx *tx, int64_t turn, struct error *err);
 
 #endif

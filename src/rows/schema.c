@@ -393,6 +393,12 @@ const struct store_migration schema_steps[] = {
           /* events up to here are certainly in the message that grows */
           "ALTER TABLE session_views ADD COLUMN page_shown BIGINT NOT NULL DEFAULT 0;"
           "UPDATE session_views SET page_shown = shown_seq;" },
+        { 38, "turns of started agents",
+          /* of the turn, not of its session: the next turn may be given before this one's end */
+          "ALTER TABLE turns ADD COLUMN given_to TEXT;"
+          "UPDATE turns SET given_to = coalesce(answered_by, agent) WHERE state = 'running'"
+          " AND id IN (SELECT turn FROM agent_sessions);"
+          "ALTER TABLE agent_sessions DROP COLUMN turn;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -169,6 +169,15 @@ int turn_row_progress(struct store_tx *tx, int64_t id, int64_t fence, struct err
                                SQL_INT(id), SQL_INT(fence));
 }
 
+int turn_row_give(struct store_tx *tx, int64_t id, int64_t fence, const char *agent,
+                  struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE turns SET progress_attempt = attempt, given_to = ?3"
+                               " WHERE id = ?1 AND fence = ?2 AND state = 'running'",
+                               SQL_INT(id), SQL_INT(fence), SQL_TEXT(agent));
+}
+
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
 {
         return sql_exec(tx, err,
@@ -184,7 +193,7 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
                                "UPDATE turns SET state = 'queued', attempt = 0,"
                                " progress_attempt = 0, fence = fence + 1, cancel_reason = NULL,"
                                " progress_reaction = 0, due_ms = ?2, ended_ms = NULL,"
-                               " answered_by = NULL, failed_agents = NULL"
+                               " answered_by = NULL, failed_agents = NULL, given_to = NULL"
                                " WHERE id = ?1 AND state = 'failed'",
                                SQL_INT(id), SQL_INT(due_ms));
 }
@@ -196,7 +205,7 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
         " t.attempt, t.progress_attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms," \
         " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_cached, t.tokens_out,"         \
         " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"                  \
-        " t.progress_reaction, t.answered_by, t.failed_agents,"                                   \
+        " t.progress_reaction, t.answered_by, t.failed_agents, t.given_to,"                       \
         " t.discarded_replies, t.discarded_ms, t.discard_reason,"                                 \
         " c.adapter, c.channel, c.thread, c.person, c.history_turn"                               \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation"
@@ -219,10 +228,10 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
                  OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
                  OUT_TEXT(&row->cancel_reason), OUT_TEXT(&row->reply_policy), OUT_INT(&row->draft),
                  OUT_INT(&row->progress_reaction), OUT_TEXT(&row->answered_by),
-                 OUT_TEXT(&row->failed_agents), OUT_INT(&row->discarded_replies),
-                 OUT_INT(&row->discarded_ms), OUT_TEXT(&row->discard_reason),
-                 OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel), OUT_TEXT(&row->thread),
-                 OUT_TEXT(&row->person), OUT_INT(&row->reset_turn));
+                 OUT_TEXT(&row->failed_agents), OUT_TEXT(&row->given_to),
+                 OUT_INT(&row->discarded_replies), OUT_INT(&row->discarded_ms),
+                 OUT_TEXT(&row->discard_reason), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),
+                 OUT_TEXT(&row->thread), OUT_TEXT(&row->person), OUT_INT(&row->reset_turn));
         if (turn_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "turn 'trn-%lld' has the unknown state '%.40s'",
@@ -275,7 +284,7 @@ struct turn_row *turn_row_dup(const struct turn_row *row)
                 offsetof(struct turn_row, adapter),        offsetof(struct turn_row, channel),
                 offsetof(struct turn_row, thread),         offsetof(struct turn_row, person),
                 offsetof(struct turn_row, answered_by),    offsetof(struct turn_row, failed_agents),
-                offsetof(struct turn_row, discard_reason),
+                offsetof(struct turn_row, discard_reason), offsetof(struct turn_row, given_to),
         };
 
         return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));

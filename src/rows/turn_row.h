@@ -35,6 +35,7 @@ struct turn_row {
         const char *answered_by;          /* another agent than `agent`, by failover, also while it
                                            * runs; NULL: none */
         const char *failed_agents;        /* tried before that, a JSON list; NULL: none */
+        const char *given_to;             /* the started agent that was given it; NULL: none */
         int64_t discarded_replies;        /* late ones that were not posted */
         int64_t discarded_ms;             /* the last of them; 0: none */
         const char *discard_reason;       /* its reason */
@@ -65,6 +66,9 @@ int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_
                    int64_t lease_ms, struct error *err);
 /* Its attempt made progress. 1; 0: it has ended, or another attempt has it (stale fence); -1. */
 int turn_row_progress(struct store_tx *tx, int64_t id, int64_t fence, struct error *err);
+/* The same; a started agent is given it, and must not be given it again after a crash. */
+int turn_row_give(struct store_tx *tx, int64_t id, int64_t fence, const char *agent,
+                  struct error *err);
 /* Writes answered_by and failed_agents, while it runs with this fence. */
 int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Writes state, ended_ms, error, tokens, cost and failover. 1; 0: stale fence; -1. */

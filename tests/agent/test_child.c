@@ -171,6 +171,27 @@ static void an_interrupted_turn_is_not_given_twice(void **state)
         child_rig_free(r);
 }
 
+/* Its end is not stored yet, and the next turn of the session is given already. */
+static void a_turn_whose_end_is_not_stored_is_not_given_twice(void **state)
+{
+        struct child_rig *r =
+                child_rig_new("", "\"sandbox\": {\"kind\": \"host\"}, \"session\": \"perUser\"");
+
+        (void)state;
+        rows_refuse_update(r->road->store, "turns WHEN NEW.state = 'done'");
+        child_rig_say_in(r, "a", "echo one");
+        child_rig_until_counted(r, "prompt echo one", 1);
+        child_rig_say_in(r, "b", "hang");
+        child_rig_until_counted(r, "prompt hang", 1);
+        child_rig_restart(r);
+        rows_accept(r->road->store);
+        rig_until_idle(r->road);
+        assert_int_equal(child_rig_counted(r, "prompt echo one"), 1);
+        assert_int_equal(child_rig_counted(r, "prompt hang"), 1);
+        assert_int_equal(rig_count(r->road, "turns WHERE state = 'failed'"), 2);
+        child_rig_free(r);
+}
+
 static void a_turn_that_waited_goes_on_after_a_restart(void **state)
 {
         struct child_rig *r =
@@ -520,6 +541,7 @@ int main(void)
                 cmocka_unit_test(a_process_that_is_idle_ends_and_resumes),
                 cmocka_unit_test(only_so_many_run_and_the_idle_one_makes_room),
                 cmocka_unit_test(an_interrupted_turn_is_not_given_twice),
+                cmocka_unit_test(a_turn_whose_end_is_not_stored_is_not_given_twice),
                 cmocka_unit_test(a_turn_that_waited_goes_on_after_a_restart),
                 cmocka_unit_test(a_process_that_dies_ends_its_turn_with_its_last_words),
                 cmocka_unit_test(what_it_left_running_ends_with_it),

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "rows/agent_session_row.h"
+#include "rows/turn_row.h"
 
 #define CLOSE_MS      3000 /* from the end of stdin to TERM */
 #define TERM_MS       2000 /* from there to KILL */
@@ -281,16 +282,16 @@ struct child_mark {
 
 static int write_mark(struct store_tx *tx, struct bus_batch *batch, void *arg, struct error *err)
 {
-        struct child_mark *m = arg;
+        const struct child_mark *m = arg;
+        const struct agent_session_row session = { .agent = m->agent,
+                                                   .name = m->name,
+                                                   .session = m->session,
+                                                   .turn = m->turn,
+                                                   .used_ms = clock_wall_ms() };
+        int rc = turn_row_give(tx, m->turn, m->fence, m->agent, err);
 
         (void)batch;
-        return agent_session_row_put(tx,
-                                     &(struct agent_session_row){ .agent = m->agent,
-                                                                  .name = m->name,
-                                                                  .session = m->session,
-                                                                  .turn = m->turn,
-                                                                  .used_ms = clock_wall_ms() },
-                                     m->fence, err);
+        return rc == 1 ? agent_session_row_put(tx, &session, m->fence, err) : rc;
 }
 
 static void mark_free(struct child_mark *m)

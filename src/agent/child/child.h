@@ -11,10 +11,11 @@
  *        │    is a place       ▼           ▼                      ▼            ▼
  *        └────────────────── ENDING ◄──────┴──────────────────────┴────────────┘
  *
- * A turn is given to the agent once. That it will be is stored first (MARKING); a turn that a crash
- * interrupted after that ends with a notice, one that still waited goes on. STOPPING: the turn has
- * ended for people, and the agent has a grace period to end it too; what it says meanwhile is
- * dropped. A process that dies in a turn ends the turn with a notice; the next turn resumes.
+ * A turn is given to the agent once. That it will be is stored with the turn first (MARKING); one
+ * that a crash interrupted after that ends with a notice, one that still waited goes on. STOPPING:
+ * the turn has ended for people, and the agent has a grace period to end it too; what it says
+ * meanwhile is dropped. A process that dies in a turn ends the turn with a notice; the next turn
+ * resumes.
  *
  * Files of this folder: child.c is the machine above, child_pool.c says which of them run,
  * child_turn.c is what a turn collects, child_steer.c messages that join it, child_tools.c its tool

@@ -33,6 +33,13 @@ static int read_session(struct store_tx *tx, void *arg, struct error *err)
         return agent_session_row_get(tx, l->agent, l->name, &l->row, err) < 0 ? -1 : 0;
 }
 
+static bool was_given(const struct child_turn *t)
+{
+        const char *to = t->run->given_to;
+
+        return to && strcmp(to, t->owner->agent->name) == 0;
+}
+
 static void on_session(struct child_turn *t, struct session_load *l, const struct error *err)
 {
         char *name = l->name;
@@ -42,7 +49,7 @@ static void on_session(struct child_turn *t, struct session_load *l, const struc
                 child_turn_fail(t, err->kind, EFFECT_NONE,
                                 "The agent's session cannot be read. Please tell the operator.",
                                 err->text);
-        } else if (l->row && l->row->turn == t->run->id) {
+        } else if (was_given(t)) {
                 child_turn_fail(t, ERR_INTERNAL, EFFECT_POSSIBLE,
                                 "Sorry, I was interrupted while working on this. What I did until "
                                 "then remains; write again to go on.",

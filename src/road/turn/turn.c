@@ -20,9 +20,10 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
                       const struct reply_policy *policy)
 {
         static const size_t strings[] = {
-                offsetof(struct turn, run.agent),   offsetof(struct turn, run.rule),
-                offsetof(struct turn, run.adapter), offsetof(struct turn, run.channel),
-                offsetof(struct turn, run.thread),  offsetof(struct turn, run.session),
+                offsetof(struct turn, run.agent),    offsetof(struct turn, run.rule),
+                offsetof(struct turn, run.adapter),  offsetof(struct turn, run.channel),
+                offsetof(struct turn, run.thread),   offsetof(struct turn, run.session),
+                offsetof(struct turn, run.given_to),
         };
         struct turn template = { .run = *run, .road = r, .lane = lane }, *t;
 

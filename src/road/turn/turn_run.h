@@ -54,6 +54,7 @@ struct turn_run {
         const struct transcript_line *history; /* oldest first */
         unsigned history_count;
         const char *session, *rule; /* of the decision; may be NULL */
+        const char *given_to;       /* before a crash: the started agent that has it; NULL: none */
         enum reply_mode mode;
         const char *prompt;  /* precedes the conversation; may be NULL */
         const char *stopped; /* set when cancel is called: why; NULL: the process ends */
