@@ -8,7 +8,8 @@
  *
  * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue
  * is full, or its call failed without effect. If it stored what it did, only an agent that goes on
- * from there (AGENT_RESUMES) is asked. No turn is worked on twice by accident.
+ * from there (AGENT_RESUMES) is asked. It begins once the failover is stored, and after a crash the
+ * turn goes on with it. No turn is worked on twice by accident.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -196,6 +197,40 @@ static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, 
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
+struct failover_store {
+        struct agents *all;
+        struct turn_run *run;
+};
+
+static void on_failover_stored(void *arg, bool stored)
+{
+        struct failover_store *f = arg;
+        struct agents *as = f->all;
+        struct agent_run *r = find_run(as, f->run);
+        bool ends = f->run->interrupted; /* cancel follows */
+
+        free(f);
+        if (!r || ends || r->state == AGENT_RUN_REFUSED)
+                return;
+        r->failovers--;
+        if (!stored) {
+                leave(r);
+                add_record(r, r->run->agent, "another process has this turn");
+                refuse(as, r, ERR_CONFLICT, "");
+        }
+        timer_start(as->deferred, 0);
+}
+
+static void store_failover(struct agents *as, struct agent_run *r, const struct turn_failover *what)
+{
+        struct failover_store *f = mem_zalloc(sizeof(*f));
+
+        *f = (struct failover_store){ as, r->run };
+        r->failovers++;
+        if (!turn_failed_over(r->run, what, on_failover_stored, f))
+                free(f); /* cancel follows */
+}
+
 static bool resumes(const struct agent_slot *s)
 {
         return agent_abilities(&s->agent) & AGENT_RESUMES;
@@ -222,16 +257,15 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
                  LOG_S("to", s->agent.name), LOG_S("why", why));
         journal_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
-        turn_failed_over(r->run, &(struct turn_failover){ .from = from,
-                                                          .to = s->agent.name,
-                                                          .why = why,
-                                                          .tokens_in = spent->tokens_in,
-                                                          .tokens_cached = spent->tokens_cached,
-                                                          .tokens_out = spent->tokens_out,
-                                                          .cost_microusd = spent->cost_microusd });
-        /* from the timer: this may be a callback of the failed agent */
         enqueue(r, s);
-        timer_start(as->deferred, 0);
+        store_failover(as, r,
+                       &(struct turn_failover){ .from = from,
+                                                .to = s->agent.name,
+                                                .why = why,
+                                                .tokens_in = spent->tokens_in,
+                                                .tokens_cached = spent->tokens_cached,
+                                                .tokens_out = spent->tokens_out,
+                                                .cost_microusd = spent->cost_microusd });
         return true;
 }
 
@@ -256,14 +290,23 @@ static void on_circuit_open(struct agents *as, struct agent_run *r, const struct
 
 /* ---- starting ---- */
 
+static struct agent_run *next_waiting(const struct agent_slot *s)
+{
+        struct agent_run *r;
+
+        TAILQ_FOREACH(r, &s->queue, in_queue)
+                if (r->failovers == 0)
+                        return r;
+        return NULL;
+}
+
 /* Starts waiting turns while places are free. */
 static void pump(struct agent_slot *s)
 {
         struct agents *as = s->all;
+        struct agent_run *r;
 
-        while (s->waiting > 0 && has_place(s)) {
-                struct agent_run *r = TAILQ_FIRST(&s->queue);
-
+        while (has_place(s) && (r = next_waiting(s))) {
                 r->pass = breaker_admit(&s->breaker, loop_now_ms(as->loop));
                 if (r->pass == BREAKER_REFUSED) {
                         leave(r);
@@ -284,19 +327,33 @@ static void pump(struct agent_slot *s)
         }
 }
 
+/* Of the failover list, before a crash. */
+static size_t count_tried(const struct agents *as, const struct turn_run *run)
+{
+        const struct agent_slot *first = map_get(&as->live, run->agent);
+        size_t i = 0;
+
+        while (run->goes_on_with && first && i < first->conf->common.failover.count)
+                if (strcmp(first->conf->common.failover.items[i++], run->goes_on_with) == 0)
+                        break;
+        return i;
+}
+
 void agent_runs_start(struct agents *as, struct turn_run *run)
 {
+        const char *agent = run->goes_on_with ? run->goes_on_with : run->agent;
         struct agent_run *r = mem_zalloc(sizeof(*r));
-        struct agent_slot *s = map_get(&as->live, run->agent);
+        struct agent_slot *s = map_get(&as->live, agent);
         bool at_once = s && s->waiting == 0 && has_place(s);
         char why[80];
 
         r->run = run;
         r->history_count = run->history_count;
+        r->tried = count_tried(as, run);
         buf_init(&r->record, 0);
         LIST_INSERT_HEAD(bucket(as, run), r, next);
         if (!s) {
-                buf_addf(&r->record, "there is no agent '%s'", run->agent);
+                buf_addf(&r->record, "there is no agent '%s'", agent);
                 refuse(as, r, ERR_MISSING, NOT_CONFIGURED);
         } else if (breaker_blocks(&s->breaker, loop_now_ms(as->loop))) {
                 on_circuit_open(as, r, s);

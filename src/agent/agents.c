@@ -353,11 +353,7 @@ unsigned agent_abilities(const struct agent *a)
         return a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
 }
 
-/*
- * Combines the failover list. The road reads history before it knows which agent answers, so one
- * that wants it is enough. After a crash it is unknown which had the turn, so repeating must be
- * harmless for all.
- */
+/* The road reads history before it knows which agent answers, so one that wants it is enough. */
 unsigned agents_abilities(struct agents *as, const char *agent)
 {
         const struct agent_slot *s = map_get(&as->live, agent);
@@ -366,11 +362,8 @@ unsigned agents_abilities(struct agents *as, const char *agent)
         for (size_t i = 0; s && i < s->conf->common.failover.count; i++) {
                 const struct agent_slot *other =
                         map_get(&as->live, s->conf->common.failover.items[i]);
-                unsigned others = other ? agent_abilities(&other->agent) : AGENT_REPEATABLE;
 
-                can |= others & AGENT_HISTORY;
-                if (!(others & AGENT_REPEATABLE))
-                        can &= ~(unsigned)AGENT_REPEATABLE;
+                can |= other ? agent_abilities(&other->agent) & AGENT_HISTORY : 0;
         }
         return can;
 }

@@ -46,6 +46,7 @@ struct agent_run {
         enum breaker_pass pass; /* WORKING: how the breaker admitted it */
         unsigned history_count; /* as read by the road */
         size_t tried;           /* agents of the failover list */
+        unsigned failovers;     /* being stored: it waits for them in its slot's queue */
         bool behind;            /* messages wait, and the agent has not been told */
         bool stored;            /* steps are stored: only for agents that resume */
         enum error_kind why;    /* of a refusal */

@@ -3,8 +3,9 @@
  *
  * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE), if they go on
  * from stored steps (AGENT_RESUMES) or if the agent knows whether it was given them
- * (AGENT_RECOVERS), and not too often, else they end with a notice. Deliveries in state sending may
- * have arrived. Events after the dispatch cursor are decided.
+ * (AGENT_RECOVERS), and not too often, else they end with a notice; what counts is the agent that
+ * had it, also by failover. Deliveries in state sending may have arrived. Events after the dispatch
+ * cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,8 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
         t->created_ms = row->created_ms;
         t->display.draft_delivery = row->draft;
         t->display.reaction = row->progress_reaction;
+        if (row->answered_by)
+                turn_recover_failover(t, row);
         turn_enter(t, PHASE_QUEUED);
         if (left > whole)
                 left = whole;
@@ -270,7 +273,7 @@ static void resume(struct road *r, struct recovered_turn *v)
 {
         static const unsigned may_run_again = AGENT_REPEATABLE | AGENT_RESUMES | AGENT_RECOVERS;
         const struct turn_row *row = v->row;
-        unsigned can = r->agents.abilities(r->agents.agents, row->agent);
+        unsigned can = r->agents.abilities(r->agents.agents, turn_row_agent(row));
         struct turn *t;
 
         if (v->count == 0) { /* can never be run or answered */

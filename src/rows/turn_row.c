@@ -104,8 +104,7 @@ int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_
 {
         return (int)sql_update(tx, err,
                                "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3,"
-                               " owner = ?4, started_ms = ?5, lease_ms = ?6,"
-                               " answered_by = NULL, failed_agents = NULL"
+                               " owner = ?4, started_ms = ?5, lease_ms = ?6"
                                " WHERE id = ?1 AND fence = ?7"
                                " AND state IN ('queued', 'running')",
                                SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
@@ -115,25 +114,21 @@ int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_
 
 int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct error *err)
 {
-        return sql_exec(tx, err,
-                        "UPDATE turns SET answered_by = ?3, failed_agents = ?4"
-                        " WHERE id = ?1 AND fence = ?2 AND state = 'running'",
-                        SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(row->answered_by),
-                        SQL_TEXT(row->failed_agents));
+        return (int)sql_update(tx, err,
+                               "UPDATE turns SET answered_by = ?3, failed_agents = ?4"
+                               " WHERE id = ?1 AND fence = ?2 AND state = 'running'",
+                               SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(row->answered_by),
+                               SQL_TEXT(row->failed_agents));
 }
 
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err)
 {
-        /*
-         * Keep the policy of a failed turn for a retry, and with keeps_policy for late replies.
-         * After a crash only the row knows which agent ran the turn.
-         */
+        /* Keep the policy of a failed turn for a retry, and with keeps_policy for late replies. */
         return (int)sql_update(
                 tx, err,
                 "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5,"
                 " error = ?6, tokens_in = ?7, tokens_out = ?8,"
-                " cost_microusd = ?9, answered_by = coalesce(?10, answered_by),"
-                " failed_agents = coalesce(?11, failed_agents),"
+                " cost_microusd = ?9, answered_by = ?10, failed_agents = ?11,"
                 " reply_policy = CASE WHEN CAST(?3 AS TEXT) = 'failed' OR CAST(?12 AS BIGINT) = 1"
                 " THEN reply_policy END, tokens_cached = ?13"
                 " WHERE id = ?1 AND fence = ?2"

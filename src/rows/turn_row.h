@@ -61,7 +61,7 @@ int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct 
 int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
 int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,
                                    struct error *err);
-/* Writes attempt, fence, owner and started_ms; begins with `agent`. 1; 0: stale fence; -1. */
+/* Writes attempt, fence, owner and started_ms. 1; 0: stale fence; -1. */
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err);
 /* Its attempt made progress. 1; 0: it has ended, or another attempt has it (stale fence); -1. */
@@ -69,7 +69,7 @@ int turn_row_progress(struct store_tx *tx, int64_t id, int64_t fence, struct err
 /* The same; a started agent is given it, and must not be given it again after a crash. */
 int turn_row_give(struct store_tx *tx, int64_t id, int64_t fence, const char *agent,
                   struct error *err);
-/* Writes answered_by and failed_agents, while it runs with this fence. */
+/* Writes answered_by and failed_agents. 1; 0: stale fence; -1. */
 int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Writes state, ended_ms, error, tokens, cost and failover. 1; 0: stale fence; -1. */
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);

@@ -28,7 +28,10 @@ struct fake_turn {
         struct buf streamed, progress;
         struct turn_reply reply; /* text and error are ours */
         char *text, *error;
-        struct buf failovers;       /* "from>to: why" lines */
+        struct buf failovers; /* "from>to: why" lines */
+        bool holds_failover;  /* fake_turn_store_failover stores it */
+        turn_step_done_fn *on_failover;
+        void *on_failover_arg;
         struct turn_failover spent; /* sums of agents that failed */
         struct buf asked;           /* "call: detail" lines of approvals */
         char *asked_subject;        /* of the last */
@@ -131,7 +134,13 @@ void turn_progress(struct turn_run *run, const char *label)
         buf_addf(&t->progress, "%s\n", label);
 }
 
-void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
+static inline void fake_turn_store_failover(struct fake_turn *t, bool stored)
+{
+        t->on_failover(t->on_failover_arg, stored);
+}
+
+bool turn_failed_over(struct turn_run *run, const struct turn_failover *f, turn_step_done_fn *done,
+                      void *arg)
 {
         struct fake_turn *t = (struct fake_turn *)run;
 
@@ -141,6 +150,11 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
         t->spent.tokens_cached += f->tokens_cached;
         t->spent.tokens_out += f->tokens_out;
         t->spent.cost_microusd += f->cost_microusd;
+        t->on_failover = done;
+        t->on_failover_arg = arg;
+        if (!t->holds_failover)
+                done(arg, true);
+        return true;
 }
 
 void turn_finish(struct turn_run *run, const struct turn_reply *reply)

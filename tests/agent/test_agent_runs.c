@@ -339,21 +339,87 @@ static void a_broken_stream_or_run_does_not_fail_over(void **state)
         }
 }
 
-/* After a crash it is not known which agent had the turn. */
-static void a_turn_is_repeatable_only_if_the_whole_failover_list_is(void **state)
+/* What the others may do does not matter: after a crash it is known which one had the turn. */
+static void a_turn_is_repeatable_if_its_agent_is(void **state)
 {
-        static const char *const rows[] = { "a", "echo",    "{\"failover\": [\"gone\", \"b\"]}",
-                                            "b", "echo",    "{\"failover\": [\"c\"]}",
-                                            "c", "webhook", "{\"url\": \"" DEAD "\"}",
-                                            "d", "echo",    "{\"failover\": [\"a\", \"c\"]}",
+        static const char *const rows[] = { "a", "echo",    "{\"failover\": [\"b\"]}",
+                                            "b", "webhook", "{\"url\": \"" DEAD "\"}",
                                             NULL };
         struct agent_rig *b = *state;
 
         apply(b, rows);
         assert_true(agents_abilities(b->agents, "a") & AGENT_REPEATABLE);
         assert_false(agents_abilities(b->agents, "b") & AGENT_REPEATABLE);
-        assert_false(agents_abilities(b->agents, "c") & AGENT_REPEATABLE);
-        assert_false(agents_abilities(b->agents, "d") & AGENT_REPEATABLE);
+}
+
+static const char *const down_down_echo[] = {
+        "a", "webhook", "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"b\", \"c\"]}",
+        "b", "webhook", "{\"url\": \"" DEAD "\", \"retries\": 0}",
+        "c", "echo",    "{}",
+        NULL
+};
+
+static void the_next_agent_begins_when_the_failover_is_stored(void **state)
+{
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        apply(b, down_down_echo);
+        fake_turn_init(&t, "a", "hello");
+        t.holds_failover = true;
+        fake_turn_start(&t, b->agents);
+        while (!t.on_failover)
+                loop_step(b->loop, true);
+        for (int i = 0; i < 100; i++)
+                loop_step(b->loop, false);
+        assert_null(strstr(t.failovers.data, "b>c"));
+        t.holds_failover = false;
+        fake_turn_store_failover(&t, true);
+        fake_turn_await(&t, b->loop);
+        assert_non_null(strstr(t.failovers.data, "b>c"));
+        assert_string_equal(t.text, "hello");
+        fake_turn_release(&t);
+}
+
+static void a_failover_of_a_turn_that_others_have_ends_it(void **state)
+{
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        apply(b, down_down_echo);
+        fake_turn_init(&t, "a", "hello");
+        t.holds_failover = true;
+        fake_turn_start(&t, b->agents);
+        while (!t.on_failover)
+                loop_step(b->loop, true);
+        fake_turn_store_failover(&t, false);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_CONFLICT);
+        fake_turn_release(&t);
+        fake_turn_init(&t, "a", "hello"); /* stopped meanwhile */
+        t.holds_failover = true;
+        fake_turn_start(&t, b->agents);
+        while (!t.on_failover)
+                loop_step(b->loop, true);
+        fake_turn_cancel(&t, b->agents);
+        fake_turn_store_failover(&t, true);
+        fake_turn_release(&t);
+}
+
+static void a_turn_goes_on_with_the_agent_that_took_over_before_a_crash(void **state)
+{
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        apply(b, down_down_echo);
+        fake_turn_init(&t, "a", "hello");
+        t.run.goes_on_with = "b";
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_null(strstr(t.failovers.data, "a>"));
+        assert_int_equal(strncmp(t.failovers.data, "b>c", 3), 0);
+        assert_string_equal(t.text, "hello");
+        fake_turn_release(&t);
 }
 
 /* A model that used up its tokens without an answer has cost money as well. */
@@ -777,7 +843,10 @@ int main(void)
                 TEST(stored_steps_are_not_given_to_started_programs_and_a2a),
                 TEST(a_turn_with_streamed_text_does_not_fail_over),
                 TEST(a_broken_stream_or_run_does_not_fail_over),
-                TEST(a_turn_is_repeatable_only_if_the_whole_failover_list_is),
+                TEST(a_turn_is_repeatable_if_its_agent_is),
+                TEST(the_next_agent_begins_when_the_failover_is_stored),
+                TEST(a_failover_of_a_turn_that_others_have_ends_it),
+                TEST(a_turn_goes_on_with_the_agent_that_took_over_before_a_crash),
                 TEST(history_is_gathered_if_any_agent_of_the_list_wants_it),
                 TEST(the_cost_of_failed_agents_is_counted),
                 TEST(when_all_agents_fail_the_record_names_each),

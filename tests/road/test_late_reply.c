@@ -110,6 +110,12 @@ static bool only_b_replies_late(struct agents *ctx, const char *agent,
         return strcmp(agent, "b") == 0;
 }
 
+static void on_failed_over(void *arg, bool stored)
+{
+        (void)arg;
+        (void)stored;
+}
+
 /* Only the agent that took over may reply late. */
 static void a_listening_rule_decides_about_late_replies_after_a_failover(void **state)
 {
@@ -122,7 +128,8 @@ static void a_listening_rule_decides_about_late_replies_after_a_failover(void **
         rig_say(g, "j", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
         turn_failed_over(g->runs[0].run,
-                         &(struct turn_failover){ .from = "echo", .to = "b", .why = "it is gone" });
+                         &(struct turn_failover){ .from = "echo", .to = "b", .why = "it is gone" },
+                         on_failed_over, NULL);
         rig_answer(g, 0, "");
         rig_until_idle(g);
         submit(g, 1, NULL, "noted", &t);

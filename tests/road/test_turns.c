@@ -701,14 +701,24 @@ static void random_interleavings_keep_order_and_answer_each_once(void **state)
         rig_free(g);
 }
 
+static void on_failed_over(void *arg, bool stored)
+{
+        *(unsigned *)arg += stored;
+}
+
+/* Until it is stored. */
 static void fail_over(struct rig *g, unsigned run, const char *from, const char *to)
 {
-        turn_failed_over(g->runs[run].run, &(struct turn_failover){ .from = from,
-                                                                    .to = to,
-                                                                    .why = "it is down",
-                                                                    .tokens_in = 10,
-                                                                    .tokens_out = 1,
-                                                                    .cost_microusd = 100 });
+        const struct turn_failover how = { .from = from,
+                                           .to = to,
+                                           .why = "it is down",
+                                           .tokens_in = 10,
+                                           .tokens_out = 1,
+                                           .cost_microusd = 100 };
+        unsigned stored = 0;
+
+        assert_true(turn_failed_over(g->runs[run].run, &how, on_failed_over, &stored));
+        rig_until(g, &stored, 1);
 }
 
 static void the_end_of_a_turn_names_the_agent_that_took_over(void **state)
@@ -737,26 +747,44 @@ static void the_end_of_a_turn_names_the_agent_that_took_over(void **state)
         rig_free(g);
 }
 
-static void a_failover_is_stored_while_the_turn_runs(void **state)
+static void a_turn_goes_on_with_the_agent_that_took_over(void **state)
 {
         struct rig *g = rig_new();
 
         (void)state;
         rig_say(g, "j", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
-        fail_over(g, 0, "echo", "second");
-        rig_until_count(g,
-                        "turns WHERE state = 'running' AND answered_by = 'second'"
-                        " AND failed_agents LIKE '[{\"agent\":\"echo\",%}]'",
-                        1);
-        /* the next attempt begins with the first agent */
+        fail_over(g, 0, "echo", "batch");
+        assert_int_equal(rig_count(g, "turns WHERE state = 'running' AND answered_by = 'batch'"
+                                      " AND failed_agents LIKE '[{\"agent\":\"echo\",%}]'"),
+                         1);
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
-        assert_int_equal(rig_count(g, "turns WHERE answered_by IS NULL AND failed_agents IS NULL"),
-                         1);
+        assert_string_equal(g->runs[1].run->goes_on_with, "batch");
+        fail_over(g, 1, "batch", "third");
         rig_answer(g, 1, "hi");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "turns WHERE answered_by IS NULL"), 1);
+        assert_string_equal(rig_text(g, "answered_by FROM turns"), "third");
+        assert_int_equal(rig_count(g, "turns WHERE failed_agents LIKE '[{\"agent\":\"echo\",%},"
+                                      "{\"agent\":\"batch\",%}]'"),
+                         1);
+        assert_int_equal(rig_number(g, "cost_microusd FROM turns"), 200);
+        rig_free(g);
+}
+
+/* The first agent might do it again. */
+static void a_turn_ends_if_the_agent_that_took_over_cannot_go_on(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        fail_over(g, 0, "echo", "once");
+        rig_restart(g);
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 1);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'failed' AND answered_by = 'once'"), 1);
         rig_free(g);
 }
 
@@ -822,7 +850,8 @@ int main(void)
                 cmocka_unit_test(a_turn_interrupted_too_often_does_not_block_its_lane),
                 cmocka_unit_test(a_hanging_agent_is_stopped_with_a_notice),
                 cmocka_unit_test(the_end_of_a_turn_names_the_agent_that_took_over),
-                cmocka_unit_test(a_failover_is_stored_while_the_turn_runs),
+                cmocka_unit_test(a_turn_goes_on_with_the_agent_that_took_over),
+                cmocka_unit_test(a_turn_ends_if_the_agent_that_took_over_cannot_go_on),
                 cmocka_unit_test(a_deadline_names_the_agent_that_took_over),
                 cmocka_unit_test(a_duration_is_that_of_the_run),
                 cmocka_unit_test(running_and_queued_turns_can_be_cancelled),

@@ -209,7 +209,7 @@ int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const stru
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->run.agent);
+        jsonw_str(&payload, "agent", turn_agent(t));
         jsonw_int(&payload, "attempt", t->run.attempt);
         turn_files_write(t, &payload);
         jsonw_close(&payload, '}');
@@ -347,70 +347,6 @@ void turn_progress(struct turn_run *run, const char *label)
                  label);
         publish_live(t, "turn.progress", "label", label, strlen(label));
         draft_progress(t, label);
-}
-
-/* ---- failover ---- */
-
-struct failover_write {
-        int64_t turn, fence;
-        char *agent, *failed;
-};
-
-static int write_failover(struct store_tx *tx, void *arg, struct error *err)
-{
-        const struct failover_write *w = arg;
-
-        return turn_row_fail_over(tx,
-                                  &(struct turn_row){ .id = w->turn,
-                                                      .fence = w->fence,
-                                                      .answered_by = w->agent,
-                                                      .failed_agents = w->failed },
-                                  err);
-}
-
-/* A failure loses nothing: the end of the turn writes the same. */
-static void on_failover_written(void *arg, const struct error *err)
-{
-        struct failover_write *w = arg;
-
-        if (err)
-                log_warn("cannot record a failover", LOG_I("turn", w->turn),
-                         LOG_S("why", err->text));
-        free(w->agent);
-        free(w->failed);
-        free(w);
-}
-
-void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
-{
-        struct turn *t = (struct turn *)run;
-        struct buf *failed = &t->failover.failed;
-        struct failover_write *w;
-        char iso[CLOCK_ISO_SIZE];
-
-        if (failed->len == 0)
-                jsonw_open(failed, '[');
-        jsonw_open(failed, '{');
-        jsonw_str(failed, "agent", f->from);
-        jsonw_str(failed, "error", f->why);
-        jsonw_str(failed, "failedAt", clock_iso(clock_wall_ms(), iso));
-        jsonw_int(failed, "tokensIn", f->tokens_in);
-        jsonw_int(failed, "tokensCached", f->tokens_cached);
-        jsonw_int(failed, "tokensOut", f->tokens_out);
-        jsonw_int(failed, "costMicroUsd", f->cost_microusd);
-        jsonw_close(failed, '}');
-        t->failover.agent = arena_strdup(&t->arena, f->to);
-        t->failover.tokens_in += f->tokens_in;
-        t->failover.tokens_cached += f->tokens_cached;
-        t->failover.tokens_out += f->tokens_out;
-        t->failover.cost_microusd += f->cost_microusd;
-        /* stored now as well, so that `why` names the agent while the turn runs */
-        w = mem_zalloc(sizeof(*w));
-        w->turn = t->run.id;
-        w->fence = t->run.fence;
-        w->agent = mem_strdup(f->to);
-        w->failed = mem_printf("%s]", failed->data);
-        store_write(t->road->store, write_failover, on_failover_written, w);
 }
 
 void turn_give_up(struct turn *t, const char *why)

@@ -208,6 +208,8 @@ int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const stru
                         int64_t now_ms, struct error *err);
 /* Ends a queued turn that a crash interrupted. */
 void turn_give_up(struct turn *t, const char *why);
+/* turn_failover.c: an earlier run of the daemon gave it to another agent. */
+void turn_recover_failover(struct turn *t, const struct turn_row *row);
 /* Ends a cancelled turn if its phase allows. */
 void turn_check_cancel(struct turn *t);
 bool turn_is_withdrawn(const struct turn *t); /* have all its messages been deleted? */

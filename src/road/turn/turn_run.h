@@ -46,7 +46,8 @@ struct turn_run {
         int64_t reset_turn;        /* turn of the conversation's last /new; 0: none */
         struct reset_turns resets; /* the same across conversations */
         const char *agent;
-        const char *key; /* idempotency key, equal for all attempts */
+        const char *goes_on_with; /* before a crash: that took over by failover; NULL: none */
+        const char *key;          /* idempotency key, equal for all attempts */
         const char *trace;
         const char *adapter, *channel, *thread;
         const struct incoming *const *inputs; /* oldest first, at least one */
@@ -83,17 +84,7 @@ void turn_goes_on(struct turn_run *run);
 void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
 void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; frees run */
 
-/*
- * The agent `from` failed without effect, and `to` takes the turn over. The turn's end names the
- * last agent and those that failed, and sums what they cost. May be called during the start slot.
- */
-struct turn_failover {
-        const char *from, *to, *why;
-        int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* of `from` */
-};
-void turn_failed_over(struct turn_run *run, const struct turn_failover *f);
-
-/* ---- for agents that store their steps (AGENT_RESUMES) ---- */
+/* ---- for agents that store what they do ---- */
 
 /*
  * Stores a step: fn runs in a transaction, which is repeated until it commits, and returns 1; 0 if
@@ -106,6 +97,18 @@ typedef int turn_step_fn(struct store_tx *tx, struct bus_batch *batch, void *arg
                          struct error *err);
 typedef void turn_step_done_fn(void *arg, bool stored);
 bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg);
+
+/*
+ * The agent `from` failed without effect, and `to` takes the turn over once that is stored, so that
+ * a crash cannot give it to both; done is called as above. The turn's end names the last agent and
+ * those that failed, and sums what they cost. May be called during the start slot.
+ */
+struct turn_failover {
+        const char *from, *to, *why;
+        int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* of `from` */
+};
+bool turn_failed_over(struct turn_run *run, const struct turn_failover *f, turn_step_done_fn *done,
+                      void *arg);
 
 /* The agent is at work: the deadline of the turn starts again. */
 void turn_keep_alive(struct turn_run *run);
