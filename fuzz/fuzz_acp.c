@@ -53,7 +53,7 @@ void turn_progress(struct turn_run *run, const char *label)
                 abort();
 }
 
-void turn_keep_alive(struct turn_run *run)
+void turn_drop_deadline(struct turn_run *run)
 {
         (void)run;
 }

@@ -23,7 +23,8 @@ const struct setting road_settings[] = {
                   "skipped." },
         { "turnSeconds", SETTING_INT, "900", 1, 86400, .at = AT(turn_seconds),
           .help = "The longest a turn may run; then it is stopped with a notice. A turn of the "
-                  "built-in agent may take this long for each step." },
+                  "built-in agent may take this long for each step; programs that are started "
+                  "(`acp`, `pi`, `omp`) have limits of their own." },
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
           .help = "How often a turn is started if the process ends while it runs. Attempts of the "
                   "built-in agent that finished a step do not count." },

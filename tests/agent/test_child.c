@@ -363,6 +363,23 @@ static void silence_ends_a_turn(void **state)
 
 /* ---- limits ---- */
 
+/* Its own limits, and how long others work, say how long it may take. */
+static void the_deadline_of_turns_does_not_count(void **state)
+{
+        struct child_rig *r =
+                child_rig_new("", "\"sandbox\": {\"kind\": \"host\"}, \"processes\": 1");
+
+        (void)state;
+        r->road->limits.turn_seconds = 1;
+        road_set_limits(r->road->road, &r->road->limits);
+        child_rig_say_in(r, "a", "sleep 1.5\necho in a");
+        child_rig_until_counted(r, "prompt", 1);
+        child_rig_say_in(r, "b", "echo in b");
+        rig_until_idle(r->road);
+        assert_string_equal(child_rig_answers(r), "in a , in b ");
+        child_rig_free(r);
+}
+
 static void limits_end_it(void **state)
 {
         static const struct {
@@ -553,6 +570,7 @@ int main(void)
                 cmocka_unit_test(one_that_ignores_everything_is_killed_when_idle),
                 cmocka_unit_test(what_comes_after_the_end_of_a_turn_is_dropped),
                 cmocka_unit_test(silence_ends_a_turn),
+                cmocka_unit_test(the_deadline_of_turns_does_not_count),
                 cmocka_unit_test(limits_end_it),
                 cmocka_unit_test(odd_lines_are_skipped_and_long_ones_read),
                 cmocka_unit_test(one_that_takes_too_much_memory_is_ended),

@@ -14,10 +14,9 @@
 #include "rows/agent_session_row.h"
 #include "rows/turn_row.h"
 
-#define CLOSE_MS      3000 /* from the end of stdin to TERM */
-#define TERM_MS       2000 /* from there to KILL */
-#define KEEP_ALIVE_MS 5000
-#define WORDS_MAX     64
+#define CLOSE_MS  3000 /* from the end of stdin to TERM */
+#define TERM_MS   2000 /* from there to KILL */
+#define WORDS_MAX 64
 
 const char *child_state_name(enum child_state state)
 {
@@ -123,17 +122,10 @@ static int on_line(void *arg, const char *line, size_t n, struct buf *out)
 {
         struct child *c = arg;
         struct child_agent *o = c->owner;
-        int64_t now = loop_now_ms(o->agent->loop);
 
-        c->heard_ms = now;
-        if (c->state == CHILD_WORKING) {
-                if (!child_turn_asks(c->turn))
-                        timer_start(c->timer, o->conf->silence_seconds * 1000);
-                if (now - c->kept_alive_ms >= KEEP_ALIVE_MS) {
-                        c->kept_alive_ms = now;
-                        turn_keep_alive(c->turn->run);
-                }
-        }
+        c->heard_ms = loop_now_ms(o->agent->loop);
+        if (c->state == CHILD_WORKING && !child_turn_asks(c->turn))
+                timer_start(c->timer, o->conf->silence_seconds * 1000);
         return o->dialect->read_line ? o->dialect->read_line(c, line, n, out) : -1;
 }
 
@@ -330,7 +322,6 @@ static void on_marked(void *arg, bool stored)
         fault_point("child.marked");
         t->received = child_process_received(c->process);
         c->conversation = t->run->conversation;
-        c->kept_alive_ms = loop_now_ms(c->owner->agent->loop);
         enter(c, CHILD_WORKING);
         c->owner->dialect->prompt(c);
         fault_point("child.prompted");

@@ -144,7 +144,6 @@ struct child {
         void *dialect; /* its state */
         struct timer *timer, *limit;
         int64_t limit_ms;            /* when `limit` ends; what is left while a person is asked */
-        int64_t kept_alive_ms;       /* when the road was last told */
         int64_t heard_ms;            /* loop_now_ms of its last line */
         int64_t conversation;        /* of its last turn */
         int64_t started_ms, used_ms; /* wall clock */

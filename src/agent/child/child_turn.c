@@ -83,6 +83,7 @@ void child_start(struct agent *a, struct turn_run *run)
         l->agent = mem_strdup(a->name);
         l->name = agent_session(a, run);
         t->load = l;
+        turn_drop_deadline(run);
         turn_load(run, read_session, on_loaded, l);
 }
 

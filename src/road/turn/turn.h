@@ -82,9 +82,10 @@ struct turn {
 
         struct {
                 struct turn_usage usage;
-                char label[80];  /* what it is doing, for /status */
-                unsigned writes; /* of steps, in flight: the end waits for them */
-                bool waits;      /* for a person: no deadline */
+                char label[80];   /* what it is doing, for /status */
+                unsigned writes;  /* of steps, in flight: the end waits for them */
+                bool waits;       /* for a person: no deadline */
+                bool no_deadline; /* its agent has limits of its own */
         } steps;
 
         struct {

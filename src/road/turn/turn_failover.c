@@ -78,6 +78,8 @@ bool turn_failed_over(struct turn_run *run, const struct turn_failover *f, turn_
         w->failed = mem_printf("%s]", failed->data);
         w->done = done;
         w->arg = arg;
+        t->steps.no_deadline = false;
+        turn_keep_alive(run);
         if (turn_store_step(run, write_failover, on_failover_written, w))
                 return true;
         failover_write_free(w);

@@ -112,6 +112,8 @@ bool turn_failed_over(struct turn_run *run, const struct turn_failover *f, turn_
 
 /* The agent is at work: the deadline of the turn starts again. */
 void turn_keep_alive(struct turn_run *run);
+/* The agent ends the turn by limits of its own: no deadline, until another agent takes over. */
+void turn_drop_deadline(struct turn_run *run);
 
 /* Reads, on a store thread; done is called once. run stays valid until then, also after cancel. */
 void turn_load(struct turn_run *run, store_fn *fn, store_done_fn *done, void *arg);

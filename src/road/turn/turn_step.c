@@ -30,13 +30,22 @@ static int write_step(struct store_tx *tx, void *arg, struct error *err)
 
 static void restart_deadline(struct turn *t)
 {
-        if (t->phase == PHASE_RUNNING && t->timer && !t->steps.waits)
+        if (t->phase == PHASE_RUNNING && t->timer && !t->steps.waits && !t->steps.no_deadline)
                 timer_start(t->timer, t->road->limits.turn_seconds * 1000);
 }
 
 void turn_keep_alive(struct turn_run *run)
 {
         restart_deadline((struct turn *)run);
+}
+
+void turn_drop_deadline(struct turn_run *run)
+{
+        struct turn *t = (struct turn *)run;
+
+        t->steps.no_deadline = true;
+        if (t->timer)
+                timer_stop(t->timer);
 }
 
 static void on_stored(void *arg, const struct error *err)
