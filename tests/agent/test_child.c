@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "child_rig.h"
 
 static void on_retried(void *arg, const struct error *err)
@@ -261,6 +262,31 @@ static void one_that_cannot_start_says_why(void **state)
                         fail_msg("%s", child_rig_notice(r));
                 child_rig_free(r);
         }
+}
+
+static void one_that_ends_when_it_is_ready_is_started_twice(void **state)
+{
+        struct child_rig *r = child_rig_new("--leaves", NULL);
+        char *go = mem_printf("%s.go", r->state);
+
+        (void)state;
+        child_rig_say(r, "echo x");
+        for (unsigned n = 1; n <= 2; n++) {
+                pid_t pid;
+
+                child_rig_until_counted(r, "leaves", n);
+                pid = child_rig_pid(r);
+                assert_int_equal(file_replace(go, ""), 0);
+                while (kill(pid, 0) == 0) /* so that its end is read with its last words */
+                        usleep(1000);
+                unlink(go);
+        }
+        rig_until_idle(r->road);
+        assert_non_null(strstr(child_rig_notice(r), "could not be started: it ended with exit "
+                                                    "code 4"));
+        assert_int_equal(child_rig_counted(r, "start"), 2);
+        child_rig_free(r);
+        free(go);
 }
 
 static void a_program_that_is_missing_is_known_before_a_turn(void **state)
@@ -563,6 +589,7 @@ int main(void)
                 cmocka_unit_test(a_process_that_dies_ends_its_turn_with_its_last_words),
                 cmocka_unit_test(what_it_left_running_ends_with_it),
                 cmocka_unit_test(one_that_cannot_start_says_why),
+                cmocka_unit_test(one_that_ends_when_it_is_ready_is_started_twice),
                 cmocka_unit_test(a_program_that_is_missing_is_known_before_a_turn),
                 cmocka_unit_test(a_failed_turn_is_given_again_when_an_operator_retries_it),
                 cmocka_unit_test(a_stopped_turn_ends_and_the_process_goes_on),

@@ -18,6 +18,7 @@ options.add_argument("--exit", type=int, help="ends at once, with this code")
 options.add_argument("--banner", action="store_true", help="prints a banner, and a message before the first prompt")
 options.add_argument("--images", action="store_true")
 options.add_argument("--modes", action="store_true", help="has modes and a model option")
+options.add_argument("--leaves", action="store_true", help="ends when its session is open, once the file STATE.go is there")
 options.add_argument("--stays", action="store_true", help="does not end when stdin ends")
 options.add_argument("--state", help="a file of counters")
 args = options.parse_args()
@@ -406,6 +407,16 @@ def opened():
     return result
 
 
+def open_session(request_id, result):
+    if args.leaves:
+        count("leaves")
+        while not os.path.exists(args.state + ".go"):
+            time.sleep(0.01)
+    send({"id": request_id, "result": result})
+    if args.leaves:
+        os._exit(4)
+
+
 def handle(message):
     method, request_id, params = message.get("method"), message.get("id"), message.get("params") or {}
     if method is None:
@@ -432,7 +443,7 @@ def handle(message):
         count("new")
         if args.banner:
             say("Welcome to the fake agent!")
-        send({"id": request_id, "result": dict(opened(), sessionId=state["session"])})
+        open_session(request_id, dict(opened(), sessionId=state["session"]))
     elif method in ("session/load", "session/resume"):
         if args.load_fails or params["sessionId"] not in kept():
             send({"id": request_id, "error": {"code": -32002, "message": "Resource not found"}})
@@ -441,7 +452,7 @@ def handle(message):
         count(method)
         if method == "session/load":
             say("this was said before")
-        send({"id": request_id, "result": opened()})
+        open_session(request_id, opened())
     elif method == "session/set_mode":
         state["mode"] = params["modeId"]
         send({"id": request_id, "result": {}})

@@ -17,6 +17,7 @@
 #define CLOSE_MS  3000 /* from the end of stdin to TERM */
 #define TERM_MS   2000 /* from there to KILL */
 #define WORDS_MAX 64
+#define LOST_MAX  2 /* processes, before they were given the turn */
 
 const char *child_state_name(enum child_state state)
 {
@@ -169,20 +170,22 @@ static void fail_turn(struct child *c, enum error_kind kind, const char *why)
 /* The process is of no more use to the turn that it has, or was started for. */
 static void take_turn_back(struct child *c, enum error_kind kind, const char *why)
 {
+        bool fails = c->state == CHILD_STARTING;
         char *notice;
 
-        if (c->state == CHILD_STARTING) {
-                notice = mem_printf("The agent could not be started: %s. Please tell the operator.",
-                                    why);
-                log_redact(notice);
-                fail_first(c, kind, notice, why);
-                free(notice);
-        } else if (c->state == CHILD_MARKING) { /* it was not given: the next process gets it */
+        if (c->state == CHILD_MARKING) { /* it was not given: the next process gets it */
+                fails = ++c->turn->lost >= LOST_MAX;
                 TAILQ_INSERT_HEAD(&c->turns, c->turn, next);
                 c->turn = NULL;
         } else if (c->state == CHILD_WORKING) {
                 fail_turn(c, kind, why);
         }
+        if (!fails)
+                return;
+        notice = mem_printf("The agent could not be started: %s. Please tell the operator.", why);
+        log_redact(notice);
+        fail_first(c, kind, notice, why);
+        free(notice);
 }
 
 static void on_broken(void *arg, enum error_kind kind, const char *why)

@@ -83,6 +83,7 @@ struct child_turn {
         char *label;      /* shown last */
         struct child_usage usage;
         size_t received; /* by its process, when it began */
+        unsigned lost;   /* processes that were ready, and ended before they were given it */
         TAILQ_HEAD(tool_list, tool_entry) tools;
         unsigned tool_count;
         struct buf detail; /* of tool calls that ended, not posted yet */
