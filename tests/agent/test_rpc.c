@@ -595,6 +595,53 @@ static void one_that_works_by_itself_and_says_nothing_ends_too(void **state)
         child_rig_free(r);
 }
 
+static void until_state(struct child_rig *r, const char *name)
+{
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+
+        for (bool found = false; !found; rig_run_for(r->road, 5)) {
+                json_t *status = child_rig_status(r), *one;
+                size_t i;
+
+                json_array_foreach(json_object_get(json_object_get(status, "processes"), "list"), i,
+                                   one)
+                        found = found || strcmp(json_str(one, "state", ""), name) == 0;
+                json_decref(status);
+                if (clock_mono_ms() > deadline)
+                        fail_msg("no child is %s", name);
+        }
+}
+
+static void one_that_works_by_itself_makes_room_when_it_has_finished(void **state)
+{
+        struct child_rig *r = omp_rig("", HOST ", \"processes\": 1");
+        char *go = mem_printf("%s.go", r->state);
+
+        (void)state;
+        child_rig_say_in(r, "a", "goeson\necho one");
+        child_rig_until_counted(r, "goes on", 1);
+        child_rig_say_in(r, "b", "echo two");
+        until_state(r, "queued");
+        assert_int_equal(child_rig_counted(r, "start"), 1);
+        assert_int_equal(file_replace(go, ""), 0);
+        rig_until_idle(r->road);
+        assert_string_equal(child_rig_answers(r), "one, two");
+        child_rig_free(r);
+        free(go);
+}
+
+static void one_that_works_by_itself_and_says_nothing_makes_room(void **state)
+{
+        struct child_rig *r = omp_rig("", HOST ", \"processes\": 1, \"silenceSeconds\": 1");
+
+        (void)state;
+        child_rig_say_in(r, "a", "stuck\necho one");
+        rig_until_count(r->road, "turns WHERE state <> 'running'", 1);
+        child_rig_say_in(r, "b", "echo two");
+        child_rig_until_counted(r, "start", 2);
+        child_rig_free(r);
+}
+
 /* ---- programs that misbehave ---- */
 
 static void odd_messages_are_ignored(void **state)
@@ -702,6 +749,8 @@ int main(void)
                 cmocka_unit_test(a_turn_is_given_once),
                 cmocka_unit_test(an_idle_process_ends_and_comes_back),
                 cmocka_unit_test(one_that_works_by_itself_and_says_nothing_ends_too),
+                cmocka_unit_test(one_that_works_by_itself_makes_room_when_it_has_finished),
+                cmocka_unit_test(one_that_works_by_itself_and_says_nothing_makes_room),
                 cmocka_unit_test(odd_messages_are_ignored),
                 cmocka_unit_test(large_messages_arrive),
                 cmocka_unit_test(a_line_that_is_too_long_ends_the_process),

@@ -274,6 +274,11 @@ def do_stuck(rest):
     run["stuck"] = True
 
 
+def do_goeson(rest):
+    """After the run another one begins by itself, and ends when the file STATE.go is there."""
+    run["goes_on"] = True
+
+
 def do_huge(rest):
     say("x" * (int(rest) << 10), pieces=["x" * (int(rest) << 10)])
 
@@ -394,6 +399,14 @@ def work(text):
         changed.notify_all()
     if run.pop("stuck", False):
         send({"type": "agent_start"})
+    if run.pop("goes_on", False):
+        with lock:
+            run["on"] = True
+        send({"type": "agent_start"})
+        count("goes on")
+        while not os.path.exists(args.state + ".go"):
+            time.sleep(0.01)
+        end_by_itself()
     if run["jobs"] and not aborted:
         run["jobs"] -= 1
         time.sleep(0.2)
@@ -407,6 +420,10 @@ def begin_by_itself():
     send({"type": "message_end", "message": {"role": "custom", "customType": "async-result", "content": "done",
                                              "details": {"jobs": [{"jobId": "bg_1"}]}}})
     say("the job is done")
+    end_by_itself()
+
+
+def end_by_itself():
     with changed:
         send({"type": "agent_end", "messages": [], "isTerminal": True})
         if not omp:

@@ -490,7 +490,7 @@ static void on_timer(void *arg)
                 child_kill(c, ERR_TIMEOUT, why);
                 break;
         case CHILD_IDLE:
-                if (child_is_at_work(c) || c->awaits)
+                if (child_works_for_ms(c) > 0 || c->awaits)
                         timer_start(c->timer, (int64_t)(c->owner->conf->idle_minutes * 60000));
                 else
                         child_end_process(c);
@@ -593,16 +593,19 @@ void child_refused(struct child *c, enum error_kind kind, const char *notice, co
         child_end_process(c);
 }
 
-bool child_is_at_work(const struct child *c)
+int64_t child_works_for_ms(const struct child *c)
 {
         const struct child_agent *o = c->owner;
+        int64_t silent = loop_now_ms(o->agent->loop) - c->heard_ms;
+        int64_t most = o->conf->silence_seconds * 1000;
 
-        return c->runs &&
-               loop_now_ms(o->agent->loop) - c->heard_ms < o->conf->silence_seconds * 1000;
+        return c->runs && silent < most ? most - silent : 0;
 }
 
 void child_set_busy(struct child *c, bool runs, bool awaits)
 {
+        if (c->runs && !runs)
+                timer_start(c->owner->sweep, 0); /* it can make room now */
         c->runs = runs;
         c->awaits = awaits;
 }

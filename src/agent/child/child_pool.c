@@ -78,16 +78,24 @@ bool child_has_place(const struct child_agent *o)
 void child_make_room(struct child_agent *o)
 {
         struct child *c, *oldest = NULL;
+        int64_t soonest = INT64_MAX;
 
         LIST_FOREACH(c, &o->children, all) {
+                int64_t works = child_works_for_ms(c);
+
                 if (c->state == CHILD_ENDING)
                         return; /* its place will be free */
-                if (c->state == CHILD_IDLE && !child_is_at_work(c) &&
-                    (!oldest || c->used_ms < oldest->used_ms))
+                if (c->state != CHILD_IDLE)
+                        continue;
+                if (works > 0)
+                        soonest = works < soonest ? works : soonest;
+                else if (!oldest || c->used_ms < oldest->used_ms)
                         oldest = c;
         }
         if (oldest)
                 child_end_process(oldest);
+        else if (soonest < INT64_MAX && !timer_active(o->sweep))
+                timer_start(o->sweep, soonest);
 }
 
 static void start_queued(struct child_agent *o)

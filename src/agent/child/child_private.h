@@ -182,8 +182,8 @@ void child_end_process(struct child *c);
 /* It misbehaves: its turn fails. */
 void child_kill(struct child *c, enum error_kind kind, const char *why);
 void child_pause_limits(struct child *c, bool pause); /* a person is asked */
-/* Without a turn; one that is silent for as long as a turn may be has got stuck. */
-bool child_is_at_work(const struct child *c);
+/* Without a turn; one that is silent for as long as a turn may be has got stuck. 0: it does not. */
+int64_t child_works_for_ms(const struct child *c);
 void child_make_timers(struct child *c);
 void child_forget_writes(struct child *c); /* it is being freed */
 const char *child_state_name(enum child_state state);
@@ -194,7 +194,7 @@ const char *child_state_name(enum child_state state);
 void child_queue(struct child_agent *o, struct child_turn *t, char *name, const char *session);
 void child_remember(struct child *c, const char *session);
 bool child_has_place(const struct child_agent *o);
-/* Ends the process that is idle for longest, if there is one. */
+/* Ends the process that is idle for longest, or looks again when one that works may be stuck. */
 void child_make_room(struct child_agent *o);
 void child_free(struct child *c);
 loop_fn child_sweep;
