@@ -38,6 +38,10 @@ static void act(struct child *c, char what)
                 fake_child_cancel(c);
         else if (what == 'a')
                 answer_question(c);
+        else if (what == 'h')
+                c->holds_files = !c->holds_files;
+        else if (what == 'f')
+                fake_child_files(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -326,6 +326,58 @@ static void a_run_by_itself_is_a_late_reply(void **state)
         fake_child_free(c);
 }
 
+/* Its files are being read when the run that began by itself ends. */
+static void a_turn_that_was_not_sent_yet_outlives_such_a_run(void **state)
+{
+        static const char spoke[] = "{\"type\":\"message_end\",\"message\":{\"role\":\"assistant\","
+                                    "\"content\":\"one\"}}";
+        struct child *c = running_child("omp");
+
+        (void)state;
+        says(c, "{\"type\":\"agent_end\"}");
+        told(c);
+        says(c, "{\"type\":\"agent_start\"}");
+        sent(c);
+        c->holds_files = true;
+        fake_child_prompt(c);
+        says(c, spoke);
+        says(c, "{\"type\":\"extension_ui_request\",\"id\":\"q\",\"method\":\"input\"}");
+        assert_string_equal(sent(c), "extension_ui_response"); /* nobody can answer it */
+        says(c, "{\"type\":\"agent_end\"}");
+        assert_string_equal(told(c), "late 1 one\n");
+        assert_int_equal(c->overs, 1);
+        fake_child_files(c);
+        assert_string_equal(sent(c), "prompt");
+        answers(c, GOOD);
+        says(c, "{\"type\":\"agent_start\"}");
+        says(c, "{\"type\":\"agent_end\"}");
+        assert_int_equal(c->overs, 2);
+        fake_child_free(c);
+}
+
+static void a_state_from_before_the_prompt_does_not_end_its_turn(void **state)
+{
+        struct child *c = running_child("pi");
+        int asked;
+
+        (void)state;
+        sent(c);
+        says(c, "{\"type\":\"agent_end\",\"messages\":[]}");
+        until_sent(c);
+        assert_string_equal(sent(c), "get_state");
+        asked = (int)c->state.commands.last;
+        says(c, "{\"type\":\"agent_settled\"}");
+        assert_int_equal(c->overs, 1);
+        fake_child_prompt(c);
+        answers_to(c, asked, IDLE); /* it has not read the prompt yet */
+        assert_int_equal(c->overs, 1);
+        answers(c, GOOD);
+        says(c, "{\"type\":\"agent_start\"}");
+        says(c, "{\"type\":\"agent_settled\"}");
+        assert_int_equal(c->overs, 2);
+        fake_child_free(c);
+}
+
 static void too_many_questions_are_cancelled(void **state)
 {
         struct child *c = running_child("pi");
@@ -371,6 +423,8 @@ int main(void)
                 cmocka_unit_test(a_prompt_without_a_run_is_noticed),
                 cmocka_unit_test(an_abort_is_repeated_while_it_runs),
                 cmocka_unit_test(a_run_by_itself_is_a_late_reply),
+                cmocka_unit_test(a_turn_that_was_not_sent_yet_outlives_such_a_run),
+                cmocka_unit_test(a_state_from_before_the_prompt_does_not_end_its_turn),
                 cmocka_unit_test(too_many_questions_are_cancelled),
         };
 

@@ -122,6 +122,8 @@ struct rpc {
 extern const struct child_dialect rpc_child_dialect;
 struct rpc *rpc_of(struct child *c);
 
+/* Does the run belong to a turn? One that still waits for its files has not joined it. */
+bool rpc_has_turn(const struct rpc *r);
 void rpc_greeted(struct rpc *r, const json_t *message);
 void rpc_began(struct rpc *r); /* a run */
 /* The program says that the run has ended; sure: and that nothing more follows by itself. */

@@ -254,7 +254,7 @@ static void ask(struct rpc *r, const json_t *m, const char *yes, const char *no)
 
 static bool may_ask(const struct rpc *r)
 {
-        return child_run(r->child) && r->phase != RPC_ABORTING && r->dialog_count < RPC_DIALOGS_MAX;
+        return rpc_has_turn(r) && r->phase != RPC_ABORTING && r->dialog_count < RPC_DIALOGS_MAX;
 }
 
 static void on_confirm(struct rpc *r, const json_t *m)

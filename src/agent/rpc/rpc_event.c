@@ -94,7 +94,8 @@ static void on_update(struct rpc *r, const json_t *m)
 
         if (strcmp(type, "text_delta") == 0 && json_is_string(delta)) {
                 r->run.spoke = true;
-                child_text(r->child, json_string_value(delta), json_string_length(delta));
+                if (rpc_has_turn(r))
+                        child_text(r->child, json_string_value(delta), json_string_length(delta));
         } else if (strcmp(type, "thinking_start") == 0) {
                 child_progress(r->child, "thinking");
         } else if (strcmp(type, "toolcall_end") == 0) {
@@ -148,7 +149,7 @@ static void on_answer(struct rpc *r, const json_t *message)
         r->run.cut = strcmp(stop, "length") == 0;
         if (text && *text)
                 r->run.spoke = true;
-        if (child_run(r->child))
+        if (rpc_has_turn(r))
                 child_message(r->child, text, text ? strlen(text) : 0);
         else
                 keep_late(r, text);

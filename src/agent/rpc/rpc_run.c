@@ -183,6 +183,11 @@ static char *describe_end(const struct rpc *r)
         return NULL;
 }
 
+bool rpc_has_turn(const struct rpc *r)
+{
+        return child_run(r->child) && !r->pending.files;
+}
+
 static void finish(struct rpc *r)
 {
         struct child *c = r->child;
@@ -191,7 +196,7 @@ static void finish(struct rpc *r)
 
         rpc_dialogs_release(r); /* the program answered them itself */
         enter(r, RPC_IDLE);
-        if (!stopped && !child_run(c)) {
+        if (!stopped && !rpc_has_turn(r)) {
                 deliver_late(r);
                 return;
         }
@@ -319,8 +324,9 @@ static void on_state(struct rpc *r, const json_t *data)
                 break;
         case RPC_RUNNING: /* a prompt whose run has not begun */
         case RPC_SETTLING:
-                if ((r->run.began && r->phase == RPC_RUNNING) || waits_for(r, RPC_STEER))
-                        break; /* a message that it had not read then may begin another run */
+                if ((r->run.began && r->phase == RPC_RUNNING) || waits_for(r, RPC_STEER) ||
+                    waits_for(r, RPC_PROMPT))
+                        break; /* what it had not read then may begin a run */
                 if (!busy || (!runs && ++r->polls >= POLLS_MAX))
                         finish(r);
                 else
@@ -521,6 +527,9 @@ static void begin_run(struct rpc *r, const char *text, const struct child_file *
 {
         bool began = r->phase == RPC_RUNNING && r->run.began; /* by itself: the text joins it */
 
+        if (began)
+                deliver_late(r); /* what it said before */
+        r->late.turn = child_run(r->child)->id;
         clear_run(r);
         enter(r, RPC_RUNNING);
         r->run.began = r->run.steered = began;
@@ -540,6 +549,7 @@ static void answer_question(struct rpc *r)
 {
         enter(r, RPC_RUNNING);
         r->run.spoke = false;
+        r->late.turn = child_run(r->child)->id;
         buf_clear(&r->late.text);
         await_begin(r);
         if (!rpc_question_answer(r)) { /* what people wrote is no answer, but the agent reads it */
@@ -566,7 +576,6 @@ static void prompt(struct child *c)
 
         r->run.usage = (struct child_usage){ 0 };
         r->run.used_tools = false;
-        r->late.turn = child_run(c)->id;
         if (r->phase == RPC_ASKING) {
                 answer_question(r);
                 return;
