@@ -484,6 +484,24 @@ static void questions_are_answered_by_the_next_message(void **state)
         }
 }
 
+/* omp's option for them is followed by an editor; other options and questions are not meant. */
+static void own_words_answer_one_question(void **state)
+{
+        struct child_rig *r = omp_rig("", NULL);
+
+        (void)state;
+        child_rig_ask(r, "select red,Other colours");
+        assert_int_equal(strncmp(child_rig_ask(r, "echo x"), "cancelled", 9), 0);
+        child_rig_ask(r, "select red,Other (type your own)");
+        assert_string_equal(child_rig_ask(r, "neither"), "Other (type your own)");
+        assert_string_equal(child_rig_ask(r, "editor A text"), "A text");
+        assert_string_equal(child_rig_ask(r, "this"), "this");
+        child_rig_ask(r, "select red,Other (type your own)\ninput Your name?");
+        child_rig_ask(r, "neither");
+        assert_string_equal(child_rig_ask(r, "Ann"), "Ann");
+        child_rig_free(r);
+}
+
 static void a_run_goes_on_when_nobody_answers(void **state)
 {
         struct child_rig *r = pi_rig("", NULL);
@@ -742,6 +760,7 @@ int main(void)
                 cmocka_unit_test(a_question_about_a_tool_is_of_that_tool),
                 cmocka_unit_test(what_nobody_can_answer_is_cancelled),
                 cmocka_unit_test(questions_are_answered_by_the_next_message),
+                cmocka_unit_test(own_words_answer_one_question),
                 cmocka_unit_test(a_run_goes_on_when_nobody_answers),
                 cmocka_unit_test(a_killed_process_goes_on_with_its_session),
                 cmocka_unit_test(another_folder_is_another_session),

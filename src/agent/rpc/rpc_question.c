@@ -7,24 +7,16 @@
 #include <strings.h>
 
 #include "agent/rpc/rpc.h"
+#include "agent/tools/call_detail.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 
 #define OPTIONS_MAX  30
 #define TITLE_CHARS  1500
 #define OPTION_CHARS 200
+#define OWN_WORDS    "Other (type your own)" /* of omp: an editor follows */
 
 /* ---- asking ---- */
-
-static void add_short(struct buf *out, const char *text, size_t max)
-{
-        size_t n = strlen(text), k = utf8_prefix(text, n, UTF8_CODE_POINTS, max);
-
-        buf_add(out, text, k);
-        if (k < n)
-                buf_addstr(out, "…");
-}
 
 static void add_options(struct buf *out, const json_t *m, const json_t *options)
 {
@@ -35,10 +27,10 @@ static void add_options(struct buf *out, const json_t *m, const json_t *options)
                 const char *more = json_str(json_array_get(details, i), "description", "");
 
                 buf_addf(out, "%s%zu. ", i ? "\n" : "\n\n", i + 1);
-                add_short(out, json_string_value(option), OPTION_CHARS);
+                call_detail_short(out, json_string_value(option), OPTION_CHARS);
                 if (*more) {
                         buf_addstr(out, ": ");
-                        add_short(out, more, OPTION_CHARS);
+                        call_detail_short(out, more, OPTION_CHARS);
                 }
         }
         buf_addstr(out, "\n\nAnswer with a number, or in your own words.");
@@ -51,7 +43,7 @@ static char *describe(const json_t *m, const json_t *options)
         struct buf out;
 
         buf_init(&out, 0);
-        add_short(&out, json_str(m, "title", "The agent asks for an answer."), TITLE_CHARS);
+        call_detail_short(&out, json_str(m, "title", "The agent asks for an answer."), TITLE_CHARS);
         if (options)
                 add_options(&out, m, options);
         if (seconds > 0)
@@ -128,7 +120,7 @@ static const char *choose(const json_t *options, const char *answer, bool *own)
         json_array_foreach(options, i, option) {
                 if (strcasecmp(json_string_value(option), answer) == 0)
                         return json_string_value(option);
-                if (strncasecmp(json_string_value(option), "other", 5) == 0)
+                if (strcmp(json_string_value(option), OWN_WORDS) == 0)
                         other = json_string_value(option);
         }
         *own = other != NULL;
@@ -157,9 +149,11 @@ bool rpc_question_answer(struct rpc *r)
 
 bool rpc_question_answer_own(struct rpc *r, const json_t *m)
 {
-        if (!r->question.own || r->question.id)
-                return false;
-        rpc_dialog_answer(r, json_str(m, "id", ""), r->question.own);
-        rpc_question_forget(r);
-        return true;
+        bool follows = r->question.own && strcmp(json_str(m, "method", ""), "editor") == 0;
+
+        if (follows)
+                rpc_dialog_answer(r, json_str(m, "id", ""), r->question.own);
+        if (r->question.own)
+                rpc_question_forget(r);
+        return follows;
 }

@@ -195,6 +195,7 @@ static void finish(struct rpc *r)
         char *remark, *error;
 
         rpc_dialogs_release(r); /* the program answered them itself */
+        rpc_question_forget(r);
         enter(r, RPC_IDLE);
         if (!stopped && !rpc_has_turn(r)) {
                 deliver_late(r);
