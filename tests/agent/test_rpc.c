@@ -440,6 +440,30 @@ static void a_question_about_a_tool_is_of_that_tool(void **state)
         child_rig_free(r);
 }
 
+/* The agent was about to do something, and the decision is still on its way. */
+static void a_turn_with_an_open_question_does_not_fail_over(void **state)
+{
+        struct child_rig *r = pi_rig("", HOST ", \"failover\": [\"other\"]");
+        char *json = child_rig_conf(r);
+        struct error err = { 0 };
+        struct agent_conf *confs[] = { agent_conf_make("steps", "pi", json, &err),
+                                       agent_conf_make("other", "echo", "{}", &err) };
+
+        (void)state;
+        if (!confs[0] || agents_apply(r->agents, confs, COUNT(confs), &err) < 0)
+                fail_msg("%s", err.text);
+        child_rig_say(r, "leftopen out of money");
+        rig_until_idle(r->road);
+        assert_string_equal(rig_text(r->road, "state FROM turns"), "failed");
+        assert_int_equal(rig_count(r->road, "turns WHERE answered_by IS NOT NULL"), 0);
+        assert_int_equal(rig_count(r->road, "approvals WHERE state = 'open'"), 0);
+        child_rig_say(r, "error out of money"); /* it certainly did nothing */
+        rig_until_idle(r->road);
+        assert_string_equal(child_rig_answers(r), "error out of money");
+        child_rig_free(r);
+        free(json);
+}
+
 static void what_nobody_can_answer_is_cancelled(void **state)
 {
         (void)state;
@@ -758,6 +782,7 @@ int main(void)
                 cmocka_unit_test(background_jobs_answer_later),
                 cmocka_unit_test(questions_are_approvals),
                 cmocka_unit_test(a_question_about_a_tool_is_of_that_tool),
+                cmocka_unit_test(a_turn_with_an_open_question_does_not_fail_over),
                 cmocka_unit_test(what_nobody_can_answer_is_cancelled),
                 cmocka_unit_test(questions_are_answered_by_the_next_message),
                 cmocka_unit_test(own_words_answer_one_question),

@@ -248,6 +248,12 @@ def do_editor(rest):
     say(ask("editor", title=rest, prefill="x").get("value", "cancelled"))
 
 
+def do_leftopen(rest):
+    """Fails before its question is answered."""
+    send({"type": "extension_ui_request", "id": "l1", "method": "confirm", "title": "t", "message": "m"})
+    do_error(rest)
+
+
 def do_withdraw(rest):
     send({"type": "extension_ui_request", "id": "w1", "method": "confirm", "title": "t", "message": "m"})
     send({"type": "extension_ui_request", "id": "w2", "method": "cancel", "targetId": "w1"})

@@ -278,6 +278,7 @@ static void add_remark(struct buf *text, const char *remark)
 void child_turn_finish(struct child_turn *t, const struct child_end *how)
 {
         bool says = !is_blank(t->answer.data), quiet = t->run->mode == MODE_AMBIENT;
+        bool untouched = how->untouched && t->tool_count == 0 && LIST_EMPTY(&t->asking);
         const struct buf *said = says ? &t->answer : &t->aside;
         struct turn_reply reply = { .kind = how->kind };
         char cut[100], *clean, *record = mem_strdup(how->error);
@@ -301,7 +302,7 @@ void child_turn_finish(struct child_turn *t, const struct child_end *how)
                 log_redact(record);
         reply.text = text.data;
         reply.error = how->kind != ERR_NONE ? record : NULL;
-        end(t, &reply, how->untouched && t->tool_count == 0 ? EFFECT_NONE : EFFECT_POSSIBLE);
+        end(t, &reply, untouched ? EFFECT_NONE : EFFECT_POSSIBLE);
         free(clean);
         free(record);
         buf_release(&text);
