@@ -326,4 +326,19 @@ static inline json_t *child_rig_status(struct child_rig *r)
         return json;
 }
 
+/* Until no process runs. */
+static inline void child_rig_until_ended(struct child_rig *r)
+{
+        for (int64_t deadline = clock_mono_ms() + PATIENCE_MS; clock_mono_ms() < deadline;) {
+                json_t *status = child_rig_status(r);
+                int64_t running = json_int(json_object_get(status, "processes"), "running", 1);
+
+                json_decref(status);
+                if (running == 0)
+                        return;
+                rig_run_for(r->road, 5);
+        }
+        fail_msg("its process does not end");
+}
+
 #endif

@@ -27,20 +27,6 @@ static struct child_rig *omp_rig(const char *options, const char *members)
 static struct child_rig *(*const both[])(const char *options, const char *members) = { pi_rig,
                                                                                        omp_rig };
 
-static void until_ended(struct child_rig *r)
-{
-        for (int64_t deadline = clock_mono_ms() + PATIENCE_MS; clock_mono_ms() < deadline;) {
-                json_t *status = child_rig_status(r);
-                int64_t running = json_int(json_object_get(status, "processes"), "running", 1);
-
-                json_decref(status);
-                if (running == 0)
-                        return;
-                rig_run_for(r->road, 5);
-        }
-        fail_msg("its process does not end");
-}
-
 /* ---- answers ---- */
 
 static void text_is_streamed_and_answered(void **state)
@@ -542,7 +528,7 @@ static void a_run_goes_on_when_nobody_answers(void **state)
         /* the process ends, and the session goes on */
         r = pi_rig("", HOST ", \"idleMinutes\": 0.001");
         child_rig_ask(r, "input Name?");
-        until_ended(r);
+        child_rig_until_ended(r);
         assert_string_equal(child_rig_ask(r, "recall"), "I know: input Name?");
         child_rig_free(r);
 }
@@ -557,7 +543,7 @@ static void a_killed_process_goes_on_with_its_session(void **state)
 
                 child_rig_ask(r, "echo one");
                 kill(child_rig_pid(r), SIGKILL);
-                until_ended(r);
+                child_rig_until_ended(r);
                 assert_string_equal(child_rig_ask(r, "recall"), "I know: echo one");
                 child_rig_restart(r); /* Dragoman as well */
                 assert_string_equal(child_rig_ask(r, "recall"), "I know: echo one | recall");
@@ -619,7 +605,7 @@ static void an_idle_process_ends_and_comes_back(void **state)
 
         (void)state;
         child_rig_ask(r, "echo one");
-        until_ended(r);
+        child_rig_until_ended(r);
         assert_string_equal(child_rig_ask(r, "recall"), "I know: echo one");
         assert_int_equal(child_rig_counted(r, "start"), 2);
         child_rig_free(r);
@@ -631,7 +617,7 @@ static void one_that_works_by_itself_and_says_nothing_ends_too(void **state)
 
         (void)state;
         child_rig_ask(r, "stuck\necho one");
-        until_ended(r);
+        child_rig_until_ended(r);
         assert_string_equal(child_rig_ask(r, "echo two"), "two");
         assert_int_equal(child_rig_counted(r, "start"), 2);
         child_rig_free(r);
@@ -751,6 +737,23 @@ static void a_program_that_does_not_start_says_why(void **state)
                 }
 }
 
+/* The leak checker finds what is left of the attempt. */
+static void a_sandbox_that_cannot_be_made_ends_the_turn(void **state)
+{
+        struct child_rig *r = pi_rig("", "\"sandbox\": {}");
+        char *path = mem_strdup(getenv("PATH"));
+
+        (void)state;
+        setenv("PATH", "/nonexistent", 1);
+        child_rig_say(r, "echo x");
+        rig_until_idle(r->road);
+        setenv("PATH", path, 1);
+        assert_non_null(strstr(child_rig_notice(r), "could not be started: the sandbox needs the "
+                                                    "program bwrap"));
+        child_rig_free(r);
+        free(path);
+}
+
 static void the_program_is_told_its_model(void **state)
 {
         struct child_rig *r = omp_rig("", HOST ", \"model\": \"x/y\"");
@@ -799,6 +802,7 @@ int main(void)
                 cmocka_unit_test(large_messages_arrive),
                 cmocka_unit_test(a_line_that_is_too_long_ends_the_process),
                 cmocka_unit_test(a_program_that_does_not_start_says_why),
+                cmocka_unit_test(a_sandbox_that_cannot_be_made_ends_the_turn),
                 cmocka_unit_test(the_program_is_told_its_model),
         };
 

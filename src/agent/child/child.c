@@ -84,12 +84,15 @@ void child_add_word(struct child_words *w, const char *word)
         w->argv[w->argc++] = w->owned[w->owned_count++];
 }
 
+/* Also what is left of one that could not be started. */
 static void release_process(struct child *c)
 {
         struct child_agent *o = c->owner;
 
-        if (o->dialect->ended)
+        if (c->dialect && o->dialect->ended)
                 o->dialect->ended(c);
+        if (c->process)
+                o->running--;
         child_process_free(c->process);
         c->process = NULL;
         free(c->dialect);
@@ -97,7 +100,6 @@ static void release_process(struct child *c)
         child_place_release(&c->place);
         c->memory_bytes = c->cpu_ms = 0;
         c->runs = c->awaits = false;
-        o->running--;
         enter(c, CHILD_ABSENT);
         timer_start(o->sweep, 0); /* its place is free, and it may be of no use */
 }
@@ -248,10 +250,7 @@ void child_begin(struct child *c)
                 c->process = start_process(c, &err);
         }
         if (!c->process) {
-                child_place_release(&c->place);
-                free(c->dialect);
-                c->dialect = NULL;
-                enter(c, CHILD_ABSENT);
+                release_process(c);
                 notice = mem_printf("The agent could not be started: %s. Please tell the operator.",
                                     err.text);
                 fail_first(c, err.kind, notice, err.text);

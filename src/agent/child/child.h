@@ -105,7 +105,7 @@ struct child_dialect {
         void (*steer)(struct child *c, const char *text, bool idle);
         /* Ask it to end the turn, which child_over confirms within the grace period. */
         void (*cancel)(struct child *c);
-        /* The process is gone: release the state. May be NULL. */
+        /* The process is gone, or could not be started: release the state. May be NULL. */
         void (*ended)(struct child *c);
 };
 
