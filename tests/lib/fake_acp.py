@@ -55,10 +55,10 @@ def keep(session, prompts):
     os.rename(KEPT + ".new", KEPT)
 
 
-def send(message):
-    message["jsonrpc"] = "2.0"
+def send(*messages):
+    """In one piece, so that they arrive together."""
     with out_lock:
-        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.write("".join(json.dumps(dict(m, jsonrpc="2.0")) + "\n" for m in messages))
         sys.stdout.flush()
 
 
@@ -68,12 +68,20 @@ def raw(text):
         sys.stdout.buffer.flush()
 
 
+def notice(**members):
+    return {"method": "session/update", "params": {"sessionId": state["session"], "update": members}}
+
+
 def update(**members):
-    send({"method": "session/update", "params": {"sessionId": state["session"], "update": members}})
+    send(notice(**members))
+
+
+def said(text, **more):
+    return notice(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text}, **more)
 
 
 def say(text, **more):
-    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text}, **more)
+    send(said(text, **more))
 
 
 def request(method, params, request_id=None):
@@ -389,13 +397,9 @@ def run_prompt(request_id, params):
         reason = stop.reason
     except Fail as fail:
         error = {"code": -32603, "message": "Internal error", "data": {"details": str(fail)}}
-    if error:
-        send({"id": request_id, "error": error})
-    else:
-        send({"id": request_id, "result": {"stopReason": reason, "usage": {
-            "totalTokens": 130, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 10}}})
-    if state.pop("late", False):
-        say("too late")
+    end = {"id": request_id, "error": error} if error else {"id": request_id, "result": {"stopReason": reason, "usage": {
+        "totalTokens": 130, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 10}}}
+    send(end, *([said("too late")] if state.pop("late", False) else []))
 
 
 def opened():
