@@ -529,6 +529,75 @@ static void in_the_sandbox_it_sees_its_folder_only(void **state)
         free(script);
 }
 
+/* With the rig's folder in the place of '@', and the program in that of '$'. */
+static char *fill(const struct child_rig *r, const char *text)
+{
+        char *dir = realpath(r->road->dir, NULL), *script = realpath(r->script, NULL);
+        struct buf out;
+
+        buf_init(&out, 0);
+        for (; *text; text++)
+                if (*text == '@' || *text == '$')
+                        buf_addstr(&out, *text == '@' ? dir : script);
+                else
+                        buf_addch(&out, *text);
+        free(dir);
+        free(script);
+        return buf_take(&out);
+}
+
+/* The next start would mount what they lead to. */
+static void links_that_it_could_have_made_are_not_followed(void **state)
+{
+#define IN(cwd, listed) "\"cwd\": \"@/" cwd "\", \"sandbox\": {\"readOnly\": [\"$\"" listed "]"
+        static const struct {
+                const char *members, *command, *answer; /* NULL: it does not start */
+        } rows[] = {
+                { IN("project", ", \"@/project/file/\"") "}", "cat @/project/file", "inside" },
+                { IN("project", ", \"@/project/link\"") "}" },
+                { IN("project", ", \"@/project/away/secret\"") "}" },
+                { IN("project", ", \"@/alias/link\"") "}" },
+                { IN("project", ", \"@/way\"") "}" },
+                { IN("project", ", \"@/outside\"") "}", "cat @/outside", "secret" },
+                { IN("other", ", \"@/project/link\"") ", \"writable\": [\"@/project\"]}" },
+                { IN("other", "") ", \"writable\": [\"@/project/away\"]}",
+                  "cat @/project/away/secret", "secret" },
+                { IN("other", "") ", \"writable\": [\"@/project/away\", \"@/project\"]}" },
+                { IN("project/away", "") ", \"writable\": [\"@/project\"]}" },
+                { IN("project", ", \"@/workspace/link\"") "}" },
+        };
+#undef IN
+        struct child_rig *r = child_rig_new("", NULL);
+        char *command = fill(r, "cd @ && mkdir -m 700 workspace && mkdir project other hidden && "
+                                "echo inside >project/file && echo secret >hidden/secret && "
+                                "ln -s ../hidden/secret project/link && "
+                                "ln -s @/hidden project/away && ln -s project alias && "
+                                "ln -s alias/away/secret way && ln -s hidden/secret outside && "
+                                "ln -s ../hidden workspace/link && chmod 777 project other hidden");
+
+        (void)state;
+        assert_int_equal(system(command), 0);
+        free(command);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *members = fill(r, rows[i].members);
+                char *text = fill(r, rows[i].command ? rows[i].command : "true");
+                char *shell = mem_printf("shell %s", text);
+
+                r->members = members;
+                child_rig_restart(r);
+                child_rig_say(r, shell);
+                rig_until_idle(r->road);
+                if (!strstr(child_rig_notice(r),
+                            rows[i].answer ? rows[i].answer : "a link in a folder that"))
+                        fail_msg("%zu: %s", i, child_rig_notice(r));
+                free(members);
+                free(text);
+                free(shell);
+        }
+        r->members = "";
+        child_rig_free(r);
+}
+
 static void the_status_shows_its_processes(void **state)
 {
         struct child_rig *r = child_rig_new("", NULL);
@@ -604,6 +673,7 @@ int main(void)
                 cmocka_unit_test(a_long_answer_is_cut),
                 cmocka_unit_test(its_environment_is_what_is_configured),
                 cmocka_unit_test(in_the_sandbox_it_sees_its_folder_only),
+                cmocka_unit_test(links_that_it_could_have_made_are_not_followed),
                 cmocka_unit_test(the_status_shows_its_processes),
                 cmocka_unit_test(memory_and_time_are_measured),
         };

@@ -20,9 +20,9 @@
  * Files of this folder: child.c is the machine above, child_pool.c says which of them run,
  * child_turn.c is what a turn collects, child_steer.c messages that join it, child_tools.c its tool
  * calls as events and details, child_ask.c its questions to people, child_process.c the process and
- * its lines, child_place.c where it runs and what it sees, child_prompt.c what it is told,
- * child_status.c what it uses, child_health.c whether its program is there, child_conf.c the
- * settings, child_ops.c the registry's side.
+ * its lines, child_place.c where it runs and what it sees, child_path.c paths of the settings,
+ * child_prompt.c what it is told, child_status.c what it uses, child_health.c whether its program
+ * is there, child_conf.c the settings, child_ops.c the registry's side.
  *
  * A kind of agent is
  *   - a conf that begins with a struct child_conf, and a settings table that includes

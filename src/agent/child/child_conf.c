@@ -18,7 +18,8 @@ const struct setting child_sandbox_settings[] = {
                   "`*.example.org:8080`; no other network exists inside." },
         { "readOnly", SETTING_STRINGS, "[]", .at = AT(read_only),
           .help = "Further files and folders that it may read, such as `/opt/agents`; "
-                  "`OUTSIDE:INSIDE` gives one another path." },
+                  "`OUTSIDE:INSIDE` gives one another path. In folders that agents can change no "
+                  "link is followed." },
         { "writable", SETTING_STRINGS, "[]", .at = AT(writable),
           .help = "Further files and folders that it may change, such as "
                   "`/srv/agents/claude:/home/agent/.claude`." },

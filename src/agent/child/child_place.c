@@ -45,32 +45,22 @@ char **child_place_env(const struct child_conf *conf)
         return env;
 }
 
-/* Takes the descriptor. */
-static void add_mount(struct workspace_view *v, int fd, const char *inside, bool writable)
+static bool is_folder(int fd)
 {
         struct stat st;
 
+        return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Takes the descriptor. */
+static void add_mount(struct workspace_view *v, int fd, const char *inside, bool writable)
+{
         v->mounts[v->count++] = (struct workspace_mount){
                 .fd = fd,
                 .inside = mem_strdup(inside),
                 .writable = writable,
-                .is_folder = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode),
+                .is_folder = is_folder(fd),
         };
-}
-
-/* Where a descriptor is; yours to free. NULL with an error. */
-static char *path_of(int fd, struct error *err)
-{
-        char link[40], path[PATH_MAX];
-        ssize_t n;
-
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, sizeof(path) - 1);
-        if (n > 0)
-                return mem_strndup(path, (size_t)n);
-        error_set(err, ERR_IO, "cannot find out where a folder of the workspace is: %s",
-                  strerror(errno));
-        return NULL;
 }
 
 /* Opens a folder of ours below the workspace, making it; its path in *path. */
@@ -80,21 +70,11 @@ static int open_own(struct workspace_view *v, const char *below, char **path, st
 
         if (fd < 0)
                 return -1;
-        *path = path_of(fd, err);
+        *path = child_path_of(fd, err);
         if (*path)
                 return fd;
         close(fd);
         return -1;
-}
-
-static int open_fixed(const char *folder, struct error *err)
-{
-        int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0)
-                return error_set(err, ERR_MISSING, "cannot open its folder '%s' (cwd): %s", folder,
-                                 strerror(errno));
-        return fd;
 }
 
 static int open_work(struct child_place *p, const struct child_agent *o, const struct turn_run *run,
@@ -106,7 +86,11 @@ static int open_work(struct child_place *p, const struct child_agent *o, const s
 
         if (cwd[0] == '/') {
                 p->folder = mem_strdup(cwd);
-                return open_fixed(cwd, err);
+                fd = child_path_open(o, cwd, "cwd", err);
+                if (fd < 0 || is_folder(fd))
+                        return fd;
+                close(fd);
+                return error_set(err, ERR_INVALID, "'%s' is no folder (cwd)", cwd);
         }
         if (strcmp(cwd, "rule") == 0) {
                 rule = agent_folder_name(run->rule ? run->rule : "default", false);
@@ -142,25 +126,26 @@ static int open_home(struct child_place *p, const struct child_agent *o, const c
         return 0;
 }
 
-static int add_listed(struct child_place *p, const struct setting_list *list, bool writable,
+static int add_listed(struct child_place *p, const struct child_agent *o, bool writable,
                       struct error *err)
 {
-        for (size_t i = 0; i < list->count; i++) {
-                size_t n = strcspn(list->items[i], ":");
-                char *outside = mem_strndup(list->items[i], n);
-                int fd = open(outside, O_PATH | O_CLOEXEC);
+        const struct setting_list *list =
+                writable ? &o->conf->sandbox.writable : &o->conf->sandbox.read_only;
+        int fd = 0;
 
-                if (fd < 0)
-                        error_set(err, ERR_MISSING, "cannot open '%s' (sandbox.%s): %s", outside,
-                                  writable ? "writable" : "readOnly", strerror(errno));
-                else
-                        add_mount(p->view, fd, list->items[i][n] ? list->items[i] + n + 1 : outside,
-                                  writable);
+        for (size_t i = 0; fd >= 0 && i < list->count; i++) {
+                char *outside = child_path_outside(list->items[i]);
+                const char *inside = list->items[i] + strlen(outside);
+                char *normal = workspace_normal_path("/", *inside ? inside + 1 : outside);
+
+                fd = child_path_open(o, outside, writable ? "sandbox.writable" : "sandbox.readOnly",
+                                     err);
+                if (fd >= 0)
+                        add_mount(p->view, fd, normal, writable);
+                free(normal);
                 free(outside);
-                if (fd < 0)
-                        return -1;
         }
-        return 0;
+        return fd < 0 ? -1 : 0;
 }
 
 /* Made now: a message with files may come while the process runs. */
@@ -210,7 +195,7 @@ int child_place_open(struct child_place *p, const struct child_agent *o, const s
                           strerror(errno));
                 goto out;
         }
-        p->workspace = path_of(p->view->root_fd, err);
+        p->workspace = child_path_of(p->view->root_fd, err);
         work = p->workspace ? open_work(p, o, run, session, err) : -1;
         if (work < 0)
                 goto out;
@@ -218,9 +203,9 @@ int child_place_open(struct child_place *p, const struct child_agent *o, const s
         add_mount(p->view, work, p->folder, true);
         if (open_home(p, o, session, err) < 0)
                 goto out;
-        if (in_sandbox(o->conf) && (add_attachments(p, run, err) < 0 ||
-                                    add_listed(p, &o->conf->sandbox.read_only, false, err) < 0 ||
-                                    add_listed(p, &o->conf->sandbox.writable, true, err) < 0))
+        if (in_sandbox(o->conf) &&
+            (add_attachments(p, run, err) < 0 || add_listed(p, o, false, err) < 0 ||
+             add_listed(p, o, true, err) < 0))
                 goto out;
         sort_mounts(p->view);
         rc = 0;
@@ -237,8 +222,7 @@ int child_place_open_bare(struct child_place *p, const struct child_agent *o, st
         p->view = mem_zalloc(sizeof(*p->view));
         p->view->channel_fd = p->view->root_fd = -1;
         p->view->folder = mem_strdup(p->folder);
-        if (add_listed(p, &o->conf->sandbox.read_only, false, err) == 0 &&
-            add_listed(p, &o->conf->sandbox.writable, true, err) == 0) {
+        if (add_listed(p, o, false, err) == 0 && add_listed(p, o, true, err) == 0) {
                 sort_mounts(p->view);
                 return 0;
         }

@@ -34,6 +34,19 @@ void child_place_release(struct child_place *p);
 /* "NAME=value", NULL-terminated; free with child_env_free(). */
 char **child_place_env(const struct child_conf *conf);
 
+/* ---- child_path.c ---- */
+
+/*
+ * Opens (O_PATH) a path of the settings; the setting is named in errors. A link that an agent could
+ * have made is not followed.
+ */
+int child_path_open(const struct child_agent *o, const char *path, const char *setting,
+                    struct error *err);
+/* The path outside of an entry "OUTSIDE:INSIDE"; yours to free. */
+char *child_path_outside(const char *entry);
+/* Where a descriptor is; yours to free. NULL with an error. */
+char *child_path_of(int fd, struct error *err);
+
 /* ---- child_process.c: a process and its lines ---- */
 
 struct child_process;
