@@ -302,14 +302,17 @@ static void an_allowed_command_allows_no_other(void **state)
                 "sudo git status",
                 "'git status'",
                 "echo x | xargs git",
+                "./timeout 5 git status",
+                "/tmp/bash -c 'git status'",
+                "LD_PRELOAD=x timeout 5 git status",
+                "PATH=. nohup git status",
         };
-        static const char *const allowed[] = { "git status",
-                                               "git status -s",
-                                               "git status 2>&1",
-                                               "git status > /dev/null",
-                                               "timeout 5 git status",
-                                               "bash -c 'git status'",
-                                               "git status | git status" };
+        static const char *const allowed[] = {
+                "git status",           "git status -s",
+                "git status 2>&1",      "git status > /dev/null",
+                "timeout 5 git status", "/usr/bin/timeout 5 git status",
+                "bash -c 'git status'", "git status | git status"
+        };
 
         (void)state;
         for (size_t i = 0; i < COUNT(asked); i++) {

@@ -59,6 +59,18 @@ static bool is_one_of(const char *word, const char *const *list)
         return false;
 }
 
+bool shell_is_system(const char *program)
+{
+        static const char *const folders[] = { "/bin/", "/usr/bin/" };
+        const char *name = strrchr(program, '/');
+
+        for (size_t i = 0; name && i < COUNT(folders); i++)
+                if (strlen(folders[i]) == (size_t)(name + 1 - program) &&
+                    strncmp(program, folders[i], strlen(folders[i])) == 0)
+                        return true;
+        return !name;
+}
+
 static const char *base_name(const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -449,6 +461,7 @@ static int split_command(struct shell_parts *out, struct arena *a, const struct 
         part.program = c->count > 0 ? base_name(c->words[0].text) : "";
         out->moves = out->moves || is_one_of(part.program, movers);
         rc = split_program(out, a, c, part.program, &part.wraps, depth, err);
+        part.wraps = part.wraps && !part.assigned && shell_is_system(c->words[0].text);
         add_part(out, &part);
         return rc;
 }

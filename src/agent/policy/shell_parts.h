@@ -19,7 +19,7 @@ struct shell_part {
         const char *pattern;
         bool assigned; /* variables are set for it; text begins with them */
         bool open;     /* words follow that are only known when it runs */
-        bool wraps;    /* only runs another part: needs no rule of its own */
+        bool wraps;    /* a program of the system that only runs another part: needs no rule */
         const struct shell_word *words;
         size_t count;
         /* a file: */
@@ -38,5 +38,7 @@ struct shell_parts {
 /* -1: it cannot be taken apart; says why, and out has what was found. Release it in any case. */
 int shell_parts_split(struct shell_parts *out, const char *text, struct error *err);
 void shell_parts_release(struct shell_parts *p);
+/* By its name alone, or in /bin or /usr/bin: another one may do anything, whatever its name. */
+bool shell_is_system(const char *program);
 
 #endif
