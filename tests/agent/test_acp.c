@@ -198,6 +198,28 @@ static void always_is_our_rule_and_not_the_agents(void **state)
         child_rig_free(r);
 }
 
+/* It would never ask again, whatever rules say now. */
+static void an_always_of_the_agent_needs_an_admin(void **state)
+{
+        struct child_rig *r = child_rig_new(
+                "",
+                HOST ", \"policy\": {\"a\": {\"decide\": \"allow\", \"command\": \"make all\"}, "
+                     "\"b\": {\"decide\": \"ask\", \"approvers\": \"asker\", \"always\": true, "
+                     "\"command\": \"git *\"}, "
+                     "\"c\": {\"decide\": \"deny\", \"command\": \"rm *\"}}");
+
+        (void)state;
+        assert_string_equal(child_rig_ask(r, "askalways rm x"), "selected no. ");
+        child_rig_say(r, "askalways make all\naskalways git status");
+        child_rig_decide(r, 1, true, false);
+        child_rig_decide(r, 2, true, false);
+        rig_until_idle(r->road);
+        assert_string_equal(rig_list(r->road, "approvers FROM approvals ORDER BY id"),
+                            "admins, admins");
+        assert_int_equal(rig_count(r->road, "approvals WHERE rule IS NOT NULL"), 0);
+        child_rig_free(r);
+}
+
 static void the_policy_answers_first(void **state)
 {
         struct child_rig *r = child_rig_new(
@@ -224,6 +246,88 @@ static void a_change_is_shown_as_it_would_be(void **state)
         detail = rig_text(r->road, "detail FROM approvals");
         assert_non_null(strstr(detail, "\"path\": \"src/a.c\""));
         assert_non_null(strstr(detail, "\"newText\": \"b\""));
+        child_rig_free(r);
+}
+
+static void a_change_of_several_files_is_judged_and_shown_whole(void **state)
+{
+#define DIFF(path, text) "{\"type\": \"diff\", \"path\": \"" path "\", \"newText\": \"" text "\"}"
+#define EDIT(members)    "askraw {\"kind\": \"edit\", " members "}"
+        static const struct {
+                const char *text, *answer; /* NULL: it asks */
+        } rows[] = {
+                { EDIT("\"content\": [" DIFF("src/a", "one") ", " DIFF("src/b", "two") "]"),
+                  "once " },
+                { EDIT("\"locations\": [{\"path\": \"src/a\"}, {\"path\": \"/etc/x\"}]"), "no " },
+                { EDIT("\"content\": [" DIFF("src/a", "one") ", " DIFF("b", "two") "]") },
+                { EDIT("\"rawInput\": {\"file_path\": \"src/a\"}, \"content\": [" DIFF(
+                        "b", "two") "]") },
+                { EDIT("\"rawInput\": {\"file_path\": \"src/a\", \"text\": \"two\"}, "
+                       "\"locations\": [{\"path\": \"src/a\"}, {\"path\": \"b\"}]") },
+        };
+#undef EDIT
+#undef DIFF
+        struct child_rig *r = child_rig_new(
+                "", HOST ", \"policy\": {\"a\": {\"decide\": \"allow\", \"path\": \"src/**\"}, "
+                         "\"b\": {\"decide\": \"deny\", \"path\": \"/etc/**\"}}");
+        unsigned asked = 0;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const char *detail;
+
+                if (rows[i].answer) {
+                        assert_string_equal(child_rig_ask(r, rows[i].text), rows[i].answer);
+                        continue;
+                }
+                child_rig_say(r, rows[i].text);
+                child_rig_decide(r, ++asked, true, false);
+                rig_until_idle(r->road);
+                detail = rig_text(r->road, "detail FROM approvals ORDER BY id DESC");
+                assert_non_null(strstr(detail, "src/a"));
+                assert_non_null(strstr(detail, "\"b\""));
+                assert_non_null(strstr(detail, "two"));
+        }
+        assert_int_equal(rig_count(r->road, "approvals"), asked);
+        child_rig_free(r);
+}
+
+/* ["bash", "-lc", "make"] runs make; another program may do anything with its words. */
+static void words_are_a_command_of_their_program(void **state)
+{
+        static const struct {
+                const char *words, *shown; /* NULL: it is allowed */
+        } rows[] = {
+                { "[\"bash\", \"-lc\", \"make all\"]", NULL },
+                { "[\"/bin/sh\", \"-c\", \"make all\"]", NULL },
+                { "[\"make\", \"all\"]", NULL },
+                { "[\"anything\", \"-c\", \"make all\"]", "'anything' '-c' 'make all'" },
+                { "[\"/tmp/bash\", \"-c\", \"make all\"]", "'/tmp/bash' '-c' 'make all'" },
+                { "[\"bash\", \"-c\", \"make all; $0\", \"x\"]", "'bash' '-c' 'make all; $0' 'x'" },
+        };
+        struct child_rig *r =
+                child_rig_new("", HOST ", \"policy\": {\"a\": {\"decide\": \"allow\", "
+                                       "\"command\": \"make all\"}}");
+        unsigned asked = 0;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *text =
+                        mem_printf("askraw {\"kind\": \"execute\", \"rawInput\": {\"command\": "
+                                   "%s}}",
+                                   rows[i].words);
+
+                child_rig_say(r, text);
+                if (rows[i].shown)
+                        child_rig_decide(r, ++asked, true, false);
+                rig_until_idle(r->road);
+                if (rows[i].shown)
+                        assert_non_null(
+                                strstr(rig_text(r->road, "detail FROM approvals ORDER BY id DESC"),
+                                       rows[i].shown));
+                free(text);
+        }
+        assert_int_equal(rig_count(r->road, "approvals"), asked);
         child_rig_free(r);
 }
 
@@ -474,6 +578,9 @@ int main(void)
                 cmocka_unit_test(always_is_our_rule_and_not_the_agents),
                 cmocka_unit_test(the_policy_answers_first),
                 cmocka_unit_test(a_change_is_shown_as_it_would_be),
+                cmocka_unit_test(a_change_of_several_files_is_judged_and_shown_whole),
+                cmocka_unit_test(words_are_a_command_of_their_program),
+                cmocka_unit_test(an_always_of_the_agent_needs_an_admin),
                 cmocka_unit_test(an_open_question_is_cancelled_with_its_turn),
                 cmocka_unit_test(a_question_that_is_taken_back_is_refused),
                 cmocka_unit_test(nobody_is_asked_twice_after_a_restart),

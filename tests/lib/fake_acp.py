@@ -161,6 +161,13 @@ def do_askedit(rest):
     say(str(answer.get("result", {}).get("outcome", {}).get("optionId")))
 
 
+def do_askraw(rest):
+    """About this tool call."""
+    answer = request("session/request_permission", {
+        "sessionId": state["session"], "options": OPTIONS, "toolCall": dict(json.loads(rest), toolCallId="r1")})
+    say(str(answer.get("result", {}).get("outcome", {}).get("optionId")) + " ")
+
+
 def do_withdraw(rest):
     """Asks, and takes the question back."""
     send({"id": "w1", "method": "session/request_permission", "params": {

@@ -128,6 +128,7 @@ void acp_permissions_release(struct acp *a);
 struct acp_action {
         const char *tool;
         json_t *arguments;
+        json_t *files; /* if there are several; else NULL */
 };
 void acp_action_read(struct acp_action *out, const json_t *call);
 

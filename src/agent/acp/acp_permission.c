@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/acp/acp.h"
+#include "agent/policy/shell_parts.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -66,11 +67,28 @@ void acp_permission_withdraw(struct acp *a, const json_t *id)
 
 /* ---- what it is about ---- */
 
+/* ["bash", "-lc", "make"]: the last word is a command. */
+static bool runs_shell(const json_t *words)
+{
+        static const char *const shells[] = { "sh", "bash", "dash", "zsh" };
+        const char *program = json_string_value(json_array_get(words, 0)), *name;
+        const char *option = json_string_value(json_array_get(words, 1));
+
+        if (json_array_size(words) != 3 || !program || !shell_is_system(program) || !option ||
+            (strcmp(option, "-c") != 0 && strcmp(option, "-lc") != 0) ||
+            !json_is_string(json_array_get(words, 2)))
+                return false;
+        name = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
+        for (size_t i = 0; i < COUNT(shells); i++)
+                if (strcmp(name, shells[i]) == 0)
+                        return true;
+        return false;
+}
+
 /* A command as a text for a shell: some agents send a list of words. */
 static char *command_of(const json_t *input)
 {
         const json_t *command = json_object_get(input, "command"), *word;
-        const char *shell;
         struct buf text;
         size_t i;
 
@@ -78,10 +96,7 @@ static char *command_of(const json_t *input)
                 return mem_strdup(json_string_value(command));
         if (json_array_size(command) == 0)
                 return NULL;
-        shell = json_string_value(json_array_get(command, 1));
-        if (json_array_size(command) == 3 && shell && /* ["bash", "-lc", "make"] */
-            (strcmp(shell, "-c") == 0 || strcmp(shell, "-lc") == 0) &&
-            json_is_string(json_array_get(command, 2)))
+        if (runs_shell(command))
                 return mem_strdup(json_string_value(json_array_get(command, 2)));
         buf_init(&text, 0);
         json_array_foreach(command, i, word) {
@@ -96,59 +111,91 @@ static char *command_of(const json_t *input)
         return buf_take(&text);
 }
 
-static const char *path_of(const json_t *call, const json_t *input)
+static void add_path(json_t *paths, const json_t *path)
+{
+        const json_t *other;
+        size_t i;
+
+        if (!json_is_string(path) || json_array_size(paths) > POLICY_FILES_MAX)
+                return;
+        json_array_foreach(paths, i, other)
+                if (json_equal(path, other))
+                        return;
+        json_array_append(paths, (json_t *)path);
+}
+
+/* All files that it names: as arguments, as places, and as changes. Yours to release. */
+static json_t *paths_of(const json_t *call, const json_t *input)
 {
         static const char *const members[] = { "path", "file_path", "filePath", "filepath",
                                                "abs_path" };
-        const json_t *location = json_array_get(json_object_get(call, "locations"), 0);
-        const json_t *content = json_array_get(json_object_get(call, "content"), 0);
+        static const char *const lists[] = { "locations", "content" };
+        json_t *paths = json_array();
+        const json_t *item;
+        size_t i;
 
-        for (size_t i = 0; i < COUNT(members); i++)
-                if (json_str(input, members[i], NULL))
-                        return json_str(input, members[i], NULL);
-        return json_str(location, "path", json_str(content, "path", NULL));
+        for (i = 0; i < COUNT(members); i++)
+                add_path(paths, json_object_get(input, members[i]));
+        for (size_t k = 0; k < COUNT(lists); k++)
+                json_array_foreach(json_object_get(call, lists[k]), i, item)
+                        add_path(paths, json_object_get(item, "path"));
+        return paths;
 }
 
-/* What a person needs to see of a change that is in the content only. */
+/* What a person needs to see of changes that are in the content only. */
 static void add_changes(json_t *arguments, const json_t *call)
 {
+        static const char *const members[] = { "path", "oldText", "newText" };
         const json_t *content = json_object_get(call, "content"), *c;
+        json_t *changes = json_array();
         size_t i;
 
         json_array_foreach(content, i, c) {
-                if (strcmp(json_str(c, "type", ""), "diff") != 0)
-                        continue;
-                if (json_str(c, "oldText", NULL))
-                        json_object_set(arguments, "oldText", json_object_get(c, "oldText"));
-                json_object_set(arguments, "newText", json_object_get(c, "newText"));
-                return;
+                json_t *change = json_object();
+
+                for (size_t k = 0; k < COUNT(members); k++)
+                        if (json_is_string(json_object_get(c, members[k])))
+                                json_object_set(change, members[k], json_object_get(c, members[k]));
+                if (strcmp(json_str(c, "type", ""), "diff") == 0)
+                        json_array_append(changes, change);
+                json_decref(change);
         }
+        if (json_array_size(changes) == 1)
+                json_object_update(arguments, json_array_get(changes, 0));
+        else if (json_array_size(changes) > 1)
+                json_object_set(arguments, "changes", changes);
+        json_decref(changes);
 }
 
 void acp_action_read(struct acp_action *out, const json_t *call)
 {
-        const char *kind = json_str(call, "kind", "other");
+        const char *kind = json_str(call, "kind", "other"), *title = json_str(call, "title", NULL);
         const json_t *input = json_object_get(call, "rawInput");
-        const char *path = path_of(call, input), *title = json_str(call, "title", NULL);
         bool changes = strcmp(kind, "edit") == 0 || strcmp(kind, "delete") == 0 ||
                        strcmp(kind, "move") == 0;
         char *command = changes ? NULL : command_of(input);
+        json_t *paths = paths_of(call, input);
+        bool several = json_array_size(paths) > 1;
 
+        *out = (struct acp_action){ .tool = kind };
         out->arguments = json_is_object(input) ? json_copy((json_t *)input) : json_object();
         if (command) {
                 out->tool = "bash";
                 json_object_set_new(out->arguments, "command", json_string(command));
         } else if (changes) {
                 out->tool = "edit";
-                if (json_object_size(input) == 0)
+                if (several || json_object_size(input) == 0)
                         add_changes(out->arguments, call);
-        } else {
-                out->tool = strcmp(kind, "read") == 0 ? "read" : kind;
         }
-        if (path && !command)
-                json_object_set_new(out->arguments, "path", json_string(path));
+        if (!command && several) {
+                out->files = json_incref(paths);
+                json_object_set(out->arguments, "files", paths);
+        } else if (!command && json_array_size(paths) == 1) {
+                json_object_set(out->arguments, "path", json_array_get(paths, 0));
+        }
         if (title && json_object_size(out->arguments) == 0)
                 json_object_set_new(out->arguments, "title", json_string(title));
+        json_decref(paths);
         free(command);
 }
 
@@ -213,7 +260,9 @@ void acp_permission_ask(struct acp *a, const json_t *id, const json_t *params)
                   &(struct child_question){ .call = name,
                                             .tool = action.tool,
                                             .arguments = action.arguments,
+                                            .files = action.files,
                                             .admins = !offers(options, "allow_once") },
                   on_answer, p);
         json_decref(action.arguments);
+        json_decref(action.files);
 }

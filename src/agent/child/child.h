@@ -212,7 +212,8 @@ struct child_question {
         const char *call;        /* names it within the turn */
         const char *tool;        /* as policies name it: "bash" with the argument "command", ... */
         const json_t *arguments; /* an object */
-        bool admins;             /* only they may allow it */
+        const json_t *files;     /* an array, if it is about several; may be NULL */
+        bool admins;             /* only they may allow it, whatever the policy says */
         int64_t expires_ms;      /* then it goes on without an answer; 0: as the policy says */
         /* In its words, for people: "ask you something" and a text; NULL: from the arguments. */
         const char *title, *text;

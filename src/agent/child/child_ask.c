@@ -65,7 +65,7 @@ void child_ask(struct child *c, const struct child_question *q, child_answer_fn 
 {
         const struct child_conf *conf = c->owner->conf;
         struct turn_run *run = child_run(c);
-        bool admins = q->admins || strcmp(conf->approvers, "admins") == 0;
+        bool admins = strcmp(conf->approvers, "admins") == 0;
         struct policy_question question;
         enum policy_decision decision;
         struct child_asking *k;
@@ -79,6 +79,7 @@ void child_ask(struct child *c, const struct child_question *q, child_answer_fn 
                 (struct policy_question){ .rules = &conf->policy,
                                           .tool = q->tool,
                                           .arguments = q->arguments,
+                                          .files = q->files,
                                           .adapter = run->adapter,
                                           .channel = run->channel,
                                           .cwd = c->place.folder,
@@ -88,6 +89,7 @@ void child_ask(struct child *c, const struct child_question *q, child_answer_fn 
                                           .title = q->title,
                                           .text = q->text,
                                           .approvers = admins ? APPROVERS_ADMINS : APPROVERS_ASKER,
+                                          .admins = q->admins,
                                           .view = c->place.view };
         question.stored = turn_approval_rules(run, &question.stored_count);
         k = mem_zalloc(sizeof(*k));

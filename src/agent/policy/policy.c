@@ -269,7 +269,7 @@ static void describe(const struct judgement *j, const char *unclear, struct buf 
         const struct ruling *r = &j->ruling;
 
         if (unclear)
-                buf_addf(out, "the command cannot be taken apart (%s)", unclear);
+                buf_addf(out, "it cannot be taken apart (%s)", unclear);
         else if (r->name)
                 buf_addf(out, "the rule '%s' says so", r->name);
         else
@@ -285,20 +285,24 @@ static void conclude(const struct policy_question *q, const struct judgement *j,
 {
         const struct ruling *r = &j->ruling;
         int64_t minutes = r->rule ? r->rule->expires_minutes : DEFAULT_MINUTES;
+        bool raised = q->admins && r->decision == POLICY_ALLOW;
         struct buf reason;
 
         buf_init(&reason, 0);
-        describe(j, unclear, &reason);
-        out->decision = r->decision;
+        if (raised)
+                buf_addstr(&reason, "only admins may allow this");
+        else
+                describe(j, unclear, &reason);
+        out->decision = raised ? POLICY_ASK : r->decision;
         out->reason = buf_take(&reason);
-        out->approvers = r->approvers;
+        out->approvers = q->admins ? APPROVERS_ADMINS : r->approvers;
         out->expires_ms = minutes * 60000;
         if (q->expires_ms > 0 && q->expires_ms < out->expires_ms)
                 out->expires_ms = q->expires_ms;
-        if (r->decision != POLICY_ASK)
+        if (out->decision != POLICY_ASK)
                 return;
         out->effect = effect_of(q, j->thing);
-        if (!unclear && r->always && j->asks == 1 && j->thing)
+        if (!unclear && !q->admins && r->always && j->asks == 1 && j->thing)
                 out->rule = offer_rule(q, j->thing, &out->rule_label);
 }
 
@@ -350,19 +354,35 @@ static void judge_command(const struct policy_question *q, const char *command,
         shell_parts_release(&parts);
 }
 
+/* A call about several files is judged file by file. */
+static void judge_files(const struct policy_question *q, struct policy_verdict *out)
+{
+        size_t count = json_array_size(q->files);
+        struct policy_thing *things = mem_array(count + 1, sizeof(*things));
+        struct judgement j = { 0 };
+
+        policy_thing_of_call(&things[count], q);
+        if (count == 0 || things[count].path)
+                judge_one(&j, q, &things[count]);
+        for (size_t i = 0; i < count; i++) {
+                policy_thing_of_file(&things[i], q, json_string_value(json_array_get(q->files, i)));
+                judge_one(&j, q, &things[i]);
+        }
+        conclude(q, &j, NULL, out);
+        for (size_t i = 0; i <= count; i++)
+                policy_thing_release(&things[i]);
+        free(things);
+}
+
 void policy_judge(const struct policy_question *q, struct policy_verdict *out)
 {
         const char *command = json_str(q->arguments, "command", NULL);
-        struct policy_thing thing;
-        struct judgement j = { 0 };
 
         *out = (struct policy_verdict){ 0 };
-        if (strcmp(q->tool, "bash") == 0 && command) {
+        if (strcmp(q->tool, "bash") == 0 && command)
                 judge_command(q, command, out);
-                return;
-        }
-        policy_thing_of_call(&thing, q);
-        judge_one(&j, q, &thing);
-        conclude(q, &j, NULL, out);
-        policy_thing_release(&thing);
+        else if (json_array_size(q->files) > POLICY_FILES_MAX)
+                judge_unclear(q, "it is about too many files", out);
+        else
+                judge_files(q, out);
 }

@@ -53,6 +53,8 @@ extern const struct setting policy_rule_settings[];
           .group = policy_rule_settings, .at = (offset), .help = POLICY_HELP }
 /* clang-format on */
 
+#define POLICY_FILES_MAX 100 /* of a question; more cannot be judged one by one */
+
 /* Borrowed. */
 struct policy_question {
         const struct setting_map *rules; /* of the configuration; may be NULL */
@@ -61,12 +63,14 @@ struct policy_question {
         const char *tool;
         bool risky;              /* TOOL_RISKY */
         const json_t *arguments; /* checked */
+        const json_t *files;     /* further ones it is about, an array; NULL: see arguments */
         const char *adapter, *channel;
         const char *cwd;          /* of commands and relative paths: the channel's folder, inside */
         const char *sandbox;      /* "bwrap", "docker:NAME", "host" or "none" */
         bool untrusted;           /* the turn has seen untrusted text */
         bool asks;                /* the agent asks by itself: without a rule, a person decides */
         enum approvers approvers; /* then */
+        bool admins;              /* whatever rules say, nobody else may allow it */
         int64_t expires_ms;       /* it waits no longer than this; 0: as long as the rule says */
         /* Its words for people, "ask you something" and a text; NULL: made from the arguments. */
         const char *title, *text;

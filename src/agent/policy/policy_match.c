@@ -256,6 +256,14 @@ void policy_thing_of_call(struct policy_thing *out, const struct policy_question
                 add_text(&out->hosts, &out->host_count, mem_strdup(text));
 }
 
+void policy_thing_of_file(struct policy_thing *out, const struct policy_question *q,
+                          const char *path)
+{
+        policy_thing_of_call(out, q);
+        free(out->path);
+        out->path = policy_path(q->cwd, path);
+}
+
 void policy_thing_release(struct policy_thing *t)
 {
         for (size_t i = 0; i < t->host_count; i++)

@@ -27,6 +27,9 @@ void policy_thing_of_part(struct policy_thing *out, const struct policy_question
                           const struct shell_parts *parts, const struct shell_part *part);
 /* Reads path, file, host and URLs of the arguments; of a custom tool, every text of them. */
 void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q);
+/* The same, of this file. */
+void policy_thing_of_file(struct policy_thing *out, const struct policy_question *q,
+                          const char *path);
 void policy_thing_release(struct policy_thing *t);
 
 /* Tool, adapter, channel, and whether untrusted text was seen. */
