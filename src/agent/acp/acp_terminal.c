@@ -124,18 +124,6 @@ static size_t command_words(const json_t *params, const char *argv[WORDS_MAX + 1
         return n;
 }
 
-/* The folder must be one that the agent sees, by its own name. */
-static int check_folder(const struct acp *a, const char *cwd, struct error *err)
-{
-        int folder;
-        char *path;
-
-        if (child_find_path(a->child, cwd, false, &folder, &path, err) < 0)
-                return -1;
-        free(path);
-        return 0;
-}
-
 static int start(struct acp_terminal *t, const json_t *params, struct error *err)
 {
         static const struct sandbox_handlers handlers = { on_output, on_exit_seen };
@@ -146,13 +134,13 @@ static int start(struct acp_terminal *t, const json_t *params, struct error *err
         char *owned[WORDS_MAX];
         size_t owned_count;
 
-        if (check_folder(t->acp, cwd, err) < 0)
-                return -1;
         command_words(params, argv, owned, &owned_count);
         t->run = sandbox_start(
                 child_sandboxes(c), &key,
-                &(struct sandbox_command){
-                        .argv = argv, .cwd = cwd, .timeout_ms = conf->child.turn_minutes * 60000 },
+                &(struct sandbox_command){ .argv = argv,
+                                           .cwd = cwd,
+                                           .timeout_ms = conf->child.turn_minutes * 60000,
+                                           .any_output = true },
                 &handlers, t, err);
         for (size_t i = 0; i < owned_count; i++)
                 free(owned[i]);

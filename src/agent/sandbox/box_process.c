@@ -235,7 +235,7 @@ static void on_run_output(struct sandbox_run *r, int fd, const char *data, size_
 
         if (r->kind)
                 return; /* it is being stopped */
-        if (r->sort == RUN_COMMAND)
+        if (r->output_left != SIZE_MAX)
                 r->output_left -= fits;
         if (fits > 0 && r->on.on_output)
                 r->on.on_output(r->arg, fd, data, fits);
@@ -581,7 +581,7 @@ static void add_input(struct buf *frames, uint32_t id, const struct sandbox_comm
         }
 }
 
-static struct sandbox_run *run_new(struct sandbox_box *b, enum run_kind kind,
+static struct sandbox_run *run_new(struct sandbox_box *b, enum run_kind kind, bool any_output,
                                    const struct sandbox_handlers *h, void *arg)
 {
         struct sandbox_run *r = mem_zalloc(sizeof(*r));
@@ -591,7 +591,8 @@ static struct sandbox_run *run_new(struct sandbox_box *b, enum run_kind kind,
         r->on = *h;
         r->arg = arg;
         r->sort = kind;
-        r->output_left = kind == RUN_COMMAND ? (size_t)b->all->conf->output_kb << 10 : SIZE_MAX;
+        r->output_left = kind != RUN_COMMAND || any_output ? SIZE_MAX
+                                                           : (size_t)b->all->conf->output_kb << 10;
         r->timer = timer_new(b->all->loop, on_run_timer, r);
         LIST_INSERT_HEAD(&b->runs, r, next);
         return r;
@@ -645,7 +646,7 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
         if (is_full(b))
                 flags |= BOX_NO_WRITES; /* it can still delete files */
         if (frame_add_run(&frames, b->last_id + 1, flags, cwd, command_words(c, shell), err) == 0) {
-                r = run_new(b, kind, h, arg);
+                r = run_new(b, kind, c->any_output, h, arg);
                 r->no_writes = (flags & BOX_NO_WRITES) != 0;
                 r->timeout_ms = timeout_of(all, c, kind);
                 if (r->timeout_ms > 0)

@@ -63,6 +63,7 @@ struct sandbox_command {
         size_t input_n;
         const char *cwd;    /* inside; NULL: the channel's folder */
         int64_t timeout_ms; /* 0: the configured one */
+        bool any_output;    /* without a limit: the caller keeps what it needs */
 };
 
 struct sandbox_result {

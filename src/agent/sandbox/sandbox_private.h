@@ -128,7 +128,7 @@ struct sandbox_run {
         void *arg;
         enum run_kind sort;
         bool no_writes;
-        size_t output_left;
+        size_t output_left;   /* SIZE_MAX: no limit */
         enum error_kind kind; /* why it is being stopped; ERR_NONE: it is not */
         char why[200];
         int64_t timeout_ms;
