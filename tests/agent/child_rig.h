@@ -146,6 +146,23 @@ static inline void child_rig_free(struct child_rig *r)
         rig_free(g);
 }
 
+/* With the rig's folder in the place of '@', and the program in that of '$'. */
+static inline char *child_rig_fill(const struct child_rig *r, const char *text)
+{
+        char *dir = realpath(r->road->dir, NULL), *script = realpath(r->script, NULL);
+        struct buf out;
+
+        buf_init(&out, 0);
+        for (; *text; text++)
+                if (*text == '@' || *text == '$')
+                        buf_addstr(&out, *text == '@' ? dir : script);
+                else
+                        buf_addch(&out, *text);
+        free(dir);
+        free(script);
+        return buf_take(&out);
+}
+
 /* ---- what happened ---- */
 
 static inline void child_rig_say_in(struct child_rig *r, const char *channel, const char *text)

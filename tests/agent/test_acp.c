@@ -1,7 +1,20 @@
 /* Agents that speak ACP: what they say becomes answers, progress, events and questions. */
+#include <sys/stat.h>
+
+#include "agent/workspace/workspace.h"
 #include "child_rig.h"
 
 #define HOST "\"sandbox\": {\"kind\": \"host\"}"
+
+static char *in_sandbox(const char *members)
+{
+        char *script = realpath("tests/lib/fake_acp.py", NULL);
+        char *text = mem_printf("\"sandbox\": {\"kind\": \"bwrap\", \"readOnly\": [\"%s\"]}, %s",
+                                script, members);
+
+        free(script);
+        return text;
+}
 
 /* ---- answers ---- */
 
@@ -66,17 +79,17 @@ static void what_is_not_known_is_skipped(void **state)
 
 static void requests_are_refused_in_any_language(void **state)
 {
-        struct child_rig *r = child_rig_new("", HOST ", \"terminals\": true");
+        char *members = in_sandbox("\"files\": true");
+        struct child_rig *r = child_rig_new("", members);
 
         (void)state;
-        child_rig_ask(
-                r, "request a" TEN(TEN(
-                           "é")) " {}\n"
-                                 "slot terminal/create {\"command\": \"true\", \"cwd\": \"/a" TEN(
-                                         TEN("é")) TEN(TEN("é")) "\"}");
+        child_rig_ask(r, "request a" TEN(TEN("é")) " {}\n"
+                                                   "slot fs/read_text_file {\"path\": \"/a" TEN(
+                                                           TEN("é")) TEN(TEN("é")) "\"}");
         assert_int_equal(child_rig_occurs(r, "there is no method 'a"), 1);
-        assert_int_equal(child_rig_occurs(r, "is outside of the folders"), 1);
+        assert_int_equal(child_rig_occurs(r, "there is no file '/a"), 1);
         child_rig_free(r);
+        free(members);
 }
 
 /* ---- tools ---- */
@@ -454,18 +467,6 @@ static void one_that_forgot_the_session_begins_another(void **state)
         }
 }
 
-/* ---- files and commands that the agent requests ---- */
-
-static char *in_sandbox(const char *members)
-{
-        char *script = realpath("tests/lib/fake_acp.py", NULL);
-        char *text = mem_printf("\"sandbox\": {\"kind\": \"bwrap\", \"readOnly\": [\"%s\"]}, %s",
-                                script, members);
-
-        free(script);
-        return text;
-}
-
 static void after_an_error_the_session_goes_on_in_another_process(void **state)
 {
         struct child_rig *r = child_rig_new("", NULL);
@@ -480,37 +481,67 @@ static void after_an_error_the_session_goes_on_in_another_process(void **state)
         child_rig_free(r);
 }
 
-static void files_are_read_and_written_in_its_folder_only(void **state)
+/* ---- files and commands that the agent requests ---- */
+
+#define WRITE(path, text) \
+        "slot fs/write_text_file {\"path\": \"@/" path "\", \"content\": \"" text "\"}\n"
+#define READ(path, more) "slot fs/read_text_file {\"path\": \"" path "\"" more "}\n"
+
+/* Whatever the daemon may do itself. */
+static void files_are_read_and_written_as_its_sandbox_can(void **state)
+{
+        struct child_rig *r = child_rig_new("", NULL);
+        char *members = child_rig_fill(r, "\"sandbox\": {\"readOnly\": [\"$\", \"@/shared\"]}, "
+                                          "\"cwd\": \"@/project\", \"files\": true");
+        char *command = child_rig_fill(r, "cd @ && mkdir project shared && chmod 777 project && "
+                                          "echo hidden >config && echo shared >shared/a && "
+                                          "echo secret >project/secret && chmod 0 project/secret");
+        char *text = child_rig_fill(r, WRITE("project/sub/a b", "one\\ntwo\\nthree\\nfour")
+                                               READ("@/project/sub/a b", "")
+                                                       READ("@/project/sub/a b", ", \"line\": 2, "
+                                                                                 "\"limit\": 2")
+                                                               READ("@/shared/a", ""));
+        char *refused = child_rig_fill(
+                r, "shell ln -s @/config link; echo\n" READ("@/project/secret", "")
+                           READ("@/project/link", "") READ("@/config", "") READ("@/project", "")
+                                   READ("relative", "") WRITE("shared/a", "x")
+                                           WRITE("project", "x") "slot fs/read_text_file {}");
+        char *written = child_rig_fill(r, "@/project/sub/a b");
+        struct stat st;
+
+        (void)state;
+        assert_int_equal(system(command), 0);
+        r->members = members;
+        child_rig_restart(r);
+        assert_string_equal(child_rig_ask(r, text),
+                            "{}{\"content\": \"one\\ntwo\\nthree\\nfour\"}"
+                            "{\"content\": \"two\\nthree\\n\"}{\"content\": \"shared\\n\"}");
+        assert_int_equal(stat(written, &st), 0);
+        assert_int_equal(st.st_uid, workspace_uid());
+        child_rig_ask(r, refused);
+        assert_int_equal(child_rig_occurs(r, "\"code\": -32"), 8);
+        assert_int_equal(child_rig_occurs(r, "\"code\": -32002"), 2); /* the link, @/config */
+        assert_int_equal(child_rig_occurs(r, "secret'"), 1);
+        assert_int_equal(child_rig_occurs(r, "hidden"), 0);
+        free(text);
+        free(refused);
+        free(written);
+        free(command);
+        child_rig_free(r);
+        free(members);
+}
+
+static void a_file_that_is_too_large_is_not_read(void **state)
 {
         char *members = in_sandbox("\"files\": true");
         struct child_rig *r = child_rig_new("", members);
-        char *folder = mem_printf("%s/workspace/agents/steps/conv-1/work", r->road->dir), *text;
+        char *text =
+                child_rig_fill(r, "shell head -c 5000000 /dev/zero | tr '\\0' x >big; echo\n" READ(
+                                          "@/workspace/agents/steps/conv-1/work/big", ""));
 
         (void)state;
-        text = mem_printf("slot fs/write_text_file {\"path\": \"%s/sub/a.txt\", \"content\": "
-                          "\"one\\ntwo\\nthree\\nfour\"}\n"
-                          "shell cat sub/a.txt | wc -l\n"
-                          "slot fs/read_text_file {\"path\": \"%s/sub/a.txt\"}\n"
-                          "slot fs/read_text_file {\"path\": \"%s/sub/a.txt\", \"line\": 2, "
-                          "\"limit\": 2}",
-                          folder, folder, folder);
-        assert_string_equal(child_rig_ask(r, text), "{}3{\"content\": \"one\\ntwo\\nthree\\nfour\"}"
-                                                    "{\"content\": \"two\\nthree\\n\"}");
+        assert_non_null(strstr(child_rig_ask(r, text), "is larger than 4 MB"));
         free(text);
-        text = mem_printf(
-                "shell ln -s /etc/passwd link; echo\n"
-                "slot fs/read_text_file {\"path\": \"%s/link\"}\n"
-                "slot fs/read_text_file {\"path\": \"/etc/passwd\"}\n"
-                "slot fs/read_text_file {\"path\": \"%s/../../../../../../../etc/passwd\"}\n"
-                "slot fs/write_text_file {\"path\": \"%s/../x\", \"content\": \"\"}\n"
-                "slot fs/read_text_file {\"path\": \"relative\"}\n"
-                "slot fs/read_text_file {}",
-                folder, folder, folder);
-        child_rig_ask(r, text);
-        assert_null(strstr(child_rig_answers(r), "root:"));
-        assert_int_equal(child_rig_occurs(r, "\"code\": -32602"), 6);
-        free(text);
-        free(folder);
         child_rig_free(r);
         free(members);
 }
@@ -522,10 +553,11 @@ static void commands_run_beside_it(void **state)
         (void)state;
         assert_string_equal(child_rig_ask(r, "terminal pwd | grep -o conv-1; exit 3"),
                             "conv-1\n|3|False");
-        assert_non_null(
-                strstr(child_rig_ask(r, "slot terminal/create {\"command\": \"true\", \"cwd\": "
-                                        "\"/etc\"}"),
-                       "\"code\": -32603"));
+        child_rig_ask(r, "slot terminal/create {\"command\": \"true\", \"cwd\": \"/nonexistent\"}\n"
+                         "slot terminal/wait_for_exit {\"terminalId\": \"term-2\"}\n"
+                         "slot terminal/output {\"terminalId\": \"term-2\"}");
+        assert_int_equal(child_rig_occurs(r, "No such file or directory"), 1);
+        assert_string_equal(child_rig_ask(r, "prints 6000000"), "1048576 True 3");
         assert_string_equal(child_rig_ask(r, "slot terminal/output {\"terminalId\": \"term-9\"}"),
                             "{\"code\": -32002, \"message\": \"there is no such terminal\"}");
         child_rig_ask(r, "limited 100\nkilled");
@@ -589,7 +621,8 @@ int main(void)
                 cmocka_unit_test(sessions_are_resumed_as_the_agent_can),
                 cmocka_unit_test(one_that_forgot_the_session_begins_another),
                 cmocka_unit_test(after_an_error_the_session_goes_on_in_another_process),
-                cmocka_unit_test(files_are_read_and_written_in_its_folder_only),
+                cmocka_unit_test(files_are_read_and_written_as_its_sandbox_can),
+                cmocka_unit_test(a_file_that_is_too_large_is_not_read),
                 cmocka_unit_test(commands_run_beside_it),
                 cmocka_unit_test(what_is_not_configured_is_refused),
                 cmocka_unit_test(commands_end_with_the_agent),

@@ -529,23 +529,6 @@ static void in_the_sandbox_it_sees_its_folder_only(void **state)
         free(script);
 }
 
-/* With the rig's folder in the place of '@', and the program in that of '$'. */
-static char *fill(const struct child_rig *r, const char *text)
-{
-        char *dir = realpath(r->road->dir, NULL), *script = realpath(r->script, NULL);
-        struct buf out;
-
-        buf_init(&out, 0);
-        for (; *text; text++)
-                if (*text == '@' || *text == '$')
-                        buf_addstr(&out, *text == '@' ? dir : script);
-                else
-                        buf_addch(&out, *text);
-        free(dir);
-        free(script);
-        return buf_take(&out);
-}
-
 /* The next start would mount what they lead to. */
 static void links_that_it_could_have_made_are_not_followed(void **state)
 {
@@ -568,19 +551,20 @@ static void links_that_it_could_have_made_are_not_followed(void **state)
         };
 #undef IN
         struct child_rig *r = child_rig_new("", NULL);
-        char *command = fill(r, "cd @ && mkdir -m 700 workspace && mkdir project other hidden && "
-                                "echo inside >project/file && echo secret >hidden/secret && "
-                                "ln -s ../hidden/secret project/link && "
-                                "ln -s @/hidden project/away && ln -s project alias && "
-                                "ln -s alias/away/secret way && ln -s hidden/secret outside && "
-                                "ln -s ../hidden workspace/link && chmod 777 project other hidden");
+        char *command = child_rig_fill(
+                r, "cd @ && mkdir -m 700 workspace && mkdir project other hidden && "
+                   "echo inside >project/file && echo secret >hidden/secret && "
+                   "ln -s ../hidden/secret project/link && "
+                   "ln -s @/hidden project/away && ln -s project alias && "
+                   "ln -s alias/away/secret way && ln -s hidden/secret outside && "
+                   "ln -s ../hidden workspace/link && chmod 777 project other hidden");
 
         (void)state;
         assert_int_equal(system(command), 0);
         free(command);
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *members = fill(r, rows[i].members);
-                char *text = fill(r, rows[i].command ? rows[i].command : "true");
+                char *members = child_rig_fill(r, rows[i].members);
+                char *text = child_rig_fill(r, rows[i].command ? rows[i].command : "true");
                 char *shell = mem_printf("shell %s", text);
 
                 r->members = members;

@@ -213,6 +213,16 @@ def do_limited(rest):
     say(f"{len(output['output'])} {output['truncated']}. ")
 
 
+def do_prints(rest):
+    """More than anybody keeps."""
+    made = request("terminal/create", {"sessionId": state["session"], "command": "sh",
+                                       "args": ["-c", f"head -c {rest} /dev/zero | tr '\\0' x; exit 3"]})
+    name = {"sessionId": state["session"], "terminalId": made["result"]["terminalId"]}
+    end = request("terminal/wait_for_exit", name)["result"]
+    output = request("terminal/output", name)["result"]
+    say(f"{len(output['output'])} {output['truncated']} {end.get('exitCode')}")
+
+
 def do_killed(rest):
     made = request("terminal/create", {"sessionId": state["session"], "command": "sleep", "args": ["1000"],
                                        "env": [{"name": "A", "value": "b"}]})

@@ -431,8 +431,8 @@ static const struct setting settings[] = {
           .help = "How the agent logs in, by its own name of the way, such as `openai-api-key`; "
                   "`null`: it is logged in, or a variable of `env` is enough." },
         { "files", SETTING_BOOL, "false", .at = AT(files),
-          .help = "Read and write files of its folder for it when it requests that; most agents do "
-                  "so themselves." },
+          .help = "Read and write files for it when it requests that, in its sandbox; most agents "
+                  "do so themselves." },
         { "terminals", SETTING_BOOL, "false", .at = AT(terminals),
           .help = "Run commands for it when it requests that, in its sandbox; most agents do so "
                   "themselves." },

@@ -149,13 +149,6 @@ void child_files_drop(struct child_files *f); /* NULL is fine */
 /* Where it runs, for commands beside it (agent/sandbox/sandbox.h). */
 struct sandboxes *child_sandboxes(const struct child *c);
 struct sandbox_key child_sandbox_key(const struct child *c);
-/*
- * A file that it names, as a path beneath a folder of its sandbox, for base/beneath.h. The folder
- * is borrowed, the path is yours to free; "." is the folder itself. -1: it is not in a folder that
- * it may read, or write.
- */
-int child_find_path(const struct child *c, const char *name, bool writes, int *folder, char **path,
-                    struct error *err);
 
 /* ---- what it reports ---- */
 
