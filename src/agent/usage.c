@@ -44,14 +44,20 @@ void usage_read(struct usage *u, const json_t *object)
         static const char *const in[] = { "prompt_tokens", "input_tokens", "inputTokens", NULL };
         static const char *const out[] = { "completion_tokens", "output_tokens", "outputTokens",
                                            NULL };
-        /* OpenAI and vLLM; then Moonshot, DeepSeek, Agno, the AI SDK; Anthropic's come last */
+        /* OpenAI and vLLM; then Moonshot, DeepSeek, Agno, the AI SDK, ACP; Anthropic's come last */
         static const char *const in_details[] = { "cached_tokens", NULL };
-        static const char *const cached[] = { "cached_tokens",        "prompt_cache_hit_tokens",
-                                              "cache_read_tokens",    "cachedInputTokens",
-                                              "cachedTokens",         "cacheReadTokens",
-                                              "cacheReadInputTokens", NULL };
+        static const char *const cached[] = { "cached_tokens",
+                                              "prompt_cache_hit_tokens",
+                                              "cache_read_tokens",
+                                              "cachedInputTokens",
+                                              "cachedTokens",
+                                              "cacheReadTokens",
+                                              "cacheReadInputTokens",
+                                              "cachedReadTokens",
+                                              NULL };
         static const char *const written[] = { "cache_write_tokens", "cacheWriteTokens",
-                                               "cacheCreationInputTokens", NULL };
+                                               "cacheCreationInputTokens", "cachedWriteTokens",
+                                               NULL };
         static const char *const anthropic_cached[] = { "cache_read_input_tokens", NULL };
         static const char *const anthropic_written[] = { "cache_creation_input_tokens", NULL };
         static const char *const one_hour[] = { "ephemeral_1h_input_tokens", NULL };

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "agent/workspace/workspace.h"
+#include "base/utf8.h"
 #include "child_rig.h"
 
 #define HOST "\"sandbox\": {\"kind\": \"host\"}"
@@ -28,6 +29,20 @@ static void text_is_streamed_and_answered(void **state)
         assert_string_equal(rig_text(r->road, "tokens_in || '/' || tokens_cached || '/' || "
                                               "tokens_out FROM turns WHERE id = 1"),
                             "110/10/20");
+        child_rig_free(r);
+}
+
+/* It is added up, and lowers budgets. */
+static void usage_that_cannot_be_is_not_counted(void **state)
+{
+        struct child_rig *r = child_rig_new("", NULL);
+
+        (void)state;
+        child_rig_ask(r, "usage {\"inputTokens\": -100, \"outputTokens\": 9223372036854775807, "
+                         "\"cachedReadTokens\": 9223372036854775807, "
+                         "\"cachedWriteTokens\": 9223372036854775807}\necho x");
+        assert_in_range(rig_number(r->road, "tokens_in FROM turns"), 0, INT32_MAX);
+        assert_in_range(rig_number(r->road, "tokens_out FROM turns"), 0, INT32_MAX);
         child_rig_free(r);
 }
 
@@ -81,6 +96,7 @@ static void requests_are_refused_in_any_language(void **state)
 {
         char *members = in_sandbox("\"files\": true");
         struct child_rig *r = child_rig_new("", members);
+        const char *call, *error;
 
         (void)state;
         child_rig_ask(r, "request a" TEN(TEN("é")) " {}\n"
@@ -88,6 +104,16 @@ static void requests_are_refused_in_any_language(void **state)
                                                            TEN("é")) TEN(TEN("é")) "\"}");
         assert_int_equal(child_rig_occurs(r, "there is no method 'a"), 1);
         assert_int_equal(child_rig_occurs(r, "there is no file '/a"), 1);
+        /* what is cut is not cut within a character */
+        child_rig_say(r, "askraw {\"toolCallId\": \"a" TEN(TEN("é")) "\", \"title\": \"x\"}");
+        child_rig_decide(r, 1, true, false);
+        rig_until_idle(r->road);
+        call = rig_text(r->road, "call FROM approvals");
+        assert_true(utf8_valid(call, strlen(call)));
+        child_rig_ask(r, "error a" TEN(TEN("é")) TEN(TEN("é")) TEN(TEN("é")));
+        error = rig_text(r->road, "error FROM turns WHERE state = 'failed'");
+        assert_non_null(strstr(error, "Internal error"));
+        assert_true(utf8_valid(error, strlen(error)));
         child_rig_free(r);
         free(members);
 }
@@ -599,6 +625,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(text_is_streamed_and_answered),
+                cmocka_unit_test(usage_that_cannot_be_is_not_counted),
                 cmocka_unit_test(the_end_of_a_turn_says_what_stopped_it),
                 cmocka_unit_test(what_is_not_known_is_skipped),
                 cmocka_unit_test(requests_are_refused_in_any_language),

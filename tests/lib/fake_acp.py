@@ -164,7 +164,7 @@ def do_askedit(rest):
 def do_askraw(rest):
     """About this tool call."""
     answer = request("session/request_permission", {
-        "sessionId": state["session"], "options": OPTIONS, "toolCall": dict(json.loads(rest), toolCallId="r1")})
+        "sessionId": state["session"], "options": OPTIONS, "toolCall": {"toolCallId": "r1", **json.loads(rest)}})
     say(str(answer.get("result", {}).get("outcome", {}).get("optionId")) + " ")
 
 
@@ -251,6 +251,11 @@ def do_think(rest):
 
 def do_cost(rest):
     update(sessionUpdate="usage_update", used=1000, size=200000, cost={"amount": float(rest), "currency": "USD"})
+
+
+def do_usage(rest):
+    """The turn ends with it."""
+    state["usage"] = json.loads(rest)
 
 
 def do_unknown(rest):
@@ -414,8 +419,8 @@ def run_prompt(request_id, params):
         reason = stop.reason
     except Fail as fail:
         error = {"code": -32603, "message": "Internal error", "data": {"details": str(fail)}}
-    end = {"id": request_id, "error": error} if error else {"id": request_id, "result": {"stopReason": reason, "usage": {
-        "totalTokens": 130, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 10}}}
+    end = {"id": request_id, "error": error} if error else {"id": request_id, "result": {"stopReason": reason, "usage": state.pop("usage", {
+        "totalTokens": 130, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 10})}}
     send(end, *([said("too late")] if state.pop("late", False) else []))
 
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/usage.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -48,6 +49,11 @@ void acp_answer_error(struct acp *a, const json_t *id, enum acp_error code, cons
         free(clean);
 }
 
+static void add_cut(struct buf *out, const char *text)
+{
+        buf_add(out, text, utf8_prefix(text, strlen(text), UTF8_BYTES, ERROR_BYTES));
+}
+
 char *acp_error_text(const json_t *error)
 {
         const char *message = json_str(error, "message", NULL);
@@ -56,9 +62,16 @@ char *acp_error_text(const json_t *error)
                                       ? json_string_value(data)
                                       : json_str(data, "details", json_str(data, "message", NULL));
 
-        if (details && message && !strstr(message, details))
-                return mem_printf("%.*s (%.*s)", ERROR_BYTES, message, ERROR_BYTES, details);
-        return mem_printf("%.*s", ERROR_BYTES, message ? message : "it gave no reason");
+        struct buf text;
+
+        buf_init(&text, 0);
+        add_cut(&text, message ? message : "it gave no reason");
+        if (details && message && !strstr(message, details)) {
+                buf_addstr(&text, " (");
+                add_cut(&text, details);
+                buf_addch(&text, ')');
+        }
+        return buf_take(&text);
 }
 
 /* ---- the handshake ---- */
@@ -276,18 +289,19 @@ static const struct {
         { "refusal", "The agent refused to go on with this." },
 };
 
-static void read_usage(struct acp *a, const json_t *usage)
+static void read_usage(struct acp *a, const json_t *reported)
 {
-        struct child_usage u = {
-                .tokens_cached = json_int(usage, "cachedReadTokens", 0),
-                .tokens_out = json_int(usage, "outputTokens", 0),
-        };
+        struct usage u = { .beside = true };
         double cost = a->cost - a->cost_before;
 
-        u.tokens_in = json_int(usage, "inputTokens", 0) + u.tokens_cached +
-                      json_int(usage, "cachedWriteTokens", 0);
-        u.cost_microusd = a->costs && cost > 0 ? (int64_t)(cost * 1e6 + 0.5) : 0;
-        child_set_usage(a->child, &u);
+        usage_read(&u, reported);
+        child_set_usage(
+                a->child,
+                &(struct child_usage){
+                        .tokens_in = usage_tokens_in(&u),
+                        .tokens_cached = u.cached,
+                        .tokens_out = u.out,
+                        .cost_microusd = a->costs && cost > 0 ? (int64_t)(cost * 1e6 + 0.5) : 0 });
 }
 
 /*

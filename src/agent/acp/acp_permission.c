@@ -13,6 +13,9 @@
 #include "agent/policy/shell_parts.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
+
+#define CALL_BYTES 150 /* of a call's id */
 
 static void permission_free(struct acp_permission *p)
 {
@@ -239,6 +242,7 @@ void acp_permission_ask(struct acp *a, const json_t *id, const json_t *params)
         const json_t *call = json_object_get(params, "toolCall");
         const json_t *options = json_object_get(params, "options");
         struct acp_permission *p;
+        const char *call_id = json_str(call, "toolCallId", "call");
         struct acp_action action;
         char name[200];
 
@@ -253,7 +257,8 @@ void acp_permission_ask(struct acp *a, const json_t *id, const json_t *params)
         p->allow = find_option(options, "allow_once", "allow_always");
         p->reject = find_option(options, "reject_once", "reject_always");
         LIST_INSERT_HEAD(&a->permissions, p, next);
-        snprintf(name, sizeof(name), "%.150s/%u", json_str(call, "toolCallId", "call"),
+        snprintf(name, sizeof(name), "%.*s/%u",
+                 (int)utf8_prefix(call_id, strlen(call_id), UTF8_BYTES, CALL_BYTES), call_id,
                  ++a->permission_count);
         acp_action_read(&action, call);
         child_ask(a->child,
