@@ -318,6 +318,32 @@ static void a_failed_turn_is_given_again_when_an_operator_retries_it(void **stat
         child_rig_free(r);
 }
 
+static void settings_that_cannot_work_are_refused(void **state)
+{
+        static const char *const rows[][2] = {
+                { "\"command\": []", "command: is empty" },
+                { "\"cwd\": \"here\"", "cwd: 'here' is neither" },
+                { "\"sandbox\": {\"kind\": \"host\", \"hosts\": [\"example.org\"]}",
+                  "sandbox.kind: 'host' has no limits" },
+                { "\"sandbox\": {\"readOnly\": [\"etc\"]}", "'etc' is not an absolute path" },
+                { "\"sandbox\": {\"kind\": \"host\", \"diskMb\": 1}",
+                  "sandbox.diskMb: needs a sandbox" },
+                { "\"cwd\": \"/srv\", \"sandbox\": {\"diskMb\": 1}",
+                  "sandbox.diskMb: is the size of a folder that Dragoman makes" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *json = mem_printf("{%s}", rows[i][0]);
+                struct error err = { 0 };
+
+                assert_null(agent_conf_make("x", "pi", json, &err));
+                if (!strstr(err.text, rows[i][1]))
+                        fail_msg("%s", err.text);
+                free(json);
+        }
+}
+
 /* ---- stopping ---- */
 
 static void a_stopped_turn_ends_and_the_process_goes_on(void **state)
@@ -644,6 +670,7 @@ int main(void)
                 cmocka_unit_test(one_that_ends_when_it_is_ready_is_started_twice),
                 cmocka_unit_test(a_program_that_is_missing_is_known_before_a_turn),
                 cmocka_unit_test(a_failed_turn_is_given_again_when_an_operator_retries_it),
+                cmocka_unit_test(settings_that_cannot_work_are_refused),
                 cmocka_unit_test(a_stopped_turn_ends_and_the_process_goes_on),
                 cmocka_unit_test(one_that_does_not_stop_is_killed),
                 cmocka_unit_test(one_that_ignores_everything_is_killed_when_idle),

@@ -30,7 +30,8 @@ const struct setting child_sandbox_settings[] = {
         { "totalMb", SETTING_INT, "4096", 64, 16777216, .at = AT(total_mb),
           .help = "The most memory of it and everything that it starts, in MiB; more ends it." },
         { "processes", SETTING_INT, "512", 8, 65536, .at = AT(processes),
-          .help = "The most processes of a sandbox." },
+          .help = "The most processes of a sandbox; with `host` this needs delegated control "
+                  "groups (systemd: `Delegate=yes`)." },
         { "fileMb", SETTING_INT, "4096", 1, 1048576, .at = AT(file_mb),
           .help = "The largest file that it may write, in MiB." },
         { "diskMb", SETTING_INT, "0", 0, 16777216, .at = AT(disk_mb),
@@ -55,8 +56,9 @@ static int check_paths(struct settings_source *src, const char *path, const char
 }
 
 static int check_sandbox(struct settings_source *src, const char *path,
-                         const struct child_sandbox *s, struct error *err)
+                         const struct child_conf *conf, struct error *err)
 {
+        const struct child_sandbox *s = &conf->sandbox;
         bool inside = strcmp(s->kind, "bwrap") == 0;
         struct error why;
 
@@ -64,6 +66,14 @@ static int check_sandbox(struct settings_source *src, const char *path,
                 return settings_member_error(src, path, "kind", err,
                                              "'host' has no limits: remove 'hosts', 'readOnly' and "
                                              "'writable', or use \"bwrap\"");
+        if (s->disk_mb > 0 && !inside)
+                return settings_member_error(src, path, "diskMb", err,
+                                             "needs a sandbox: use \"kind\": \"bwrap\"");
+        if (s->disk_mb > 0 && conf->cwd[0] == '/')
+                return settings_member_error(src, path, "diskMb", err,
+                                             "is the size of a folder that Dragoman makes, and not "
+                                             "of '%s' (cwd)",
+                                             conf->cwd);
         for (size_t i = 0; i < s->hosts.count; i++)
                 if (egress_check_entry(s->hosts.items[i], &why) < 0)
                         return settings_member_error(src, path, "hosts", err, "%s", why.text);
@@ -98,7 +108,7 @@ int child_check_conf(struct settings_source *src, const char *path, const void *
                                              "absolute path",
                                              conf->cwd);
         at = mem_printf("%s.sandbox", path);
-        rc = check_sandbox(src, at, &conf->sandbox, err);
+        rc = check_sandbox(src, at, conf, err);
         free(at);
         return rc;
 }
